@@ -1,0 +1,1 @@
+//! Conflicts of commits in format-free words.

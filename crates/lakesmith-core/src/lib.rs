@@ -1,0 +1,15 @@
+//! Pure decisions of table maintenance: no I/O, no async, no clock, no randomness, no Arrow.
+//!
+//! ```text
+//! TableState --plan--> RewritePlan --(exec)--> RewriteOutcome --fold--> VersionEdit --(format)--> commit
+//! ```
+
+pub mod commit;
+pub mod error;
+pub mod op;
+pub mod plan;
+pub mod predicate;
+pub mod table;
+pub mod units;
+
+pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,117 @@
+//! DESCRIBE DETAIL, DESCRIBE HISTORY and the list of files.
+
+use std::collections::BTreeMap;
+
+/// Which version of a table is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TimeTravel {
+    /// The newest.
+    #[default]
+    Latest,
+    /// That version.
+    Version(u64),
+    /// The last version committed at or before this time, milliseconds since the epoch.
+    Timestamp(i64),
+}
+
+/// Row of DESCRIBE DETAIL, columns in Spark's order.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names are Spark's own and documented there")]
+pub struct DetailReport {
+    pub format: String,
+    pub id: String,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub location: String,
+    /// ISO timestamp with offset.
+    pub created_at: Option<String>,
+    /// ISO timestamp with offset.
+    pub last_modified: String,
+    pub partition_columns: Vec<String>,
+    pub clustering_columns: Vec<String>,
+    pub num_files: u64,
+    pub size_in_bytes: u64,
+    pub properties: BTreeMap<String, String>,
+    pub min_reader_version: u32,
+    pub min_writer_version: u32,
+    pub table_features: Vec<String>,
+    /// Ours: distinct partitions.
+    pub num_partitions: u64,
+    /// Ours: the version described.
+    pub version: u64,
+}
+
+/// Options of DESCRIBE HISTORY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HistoryOptions {
+    /// Newest entries at most.
+    pub limit: Option<u64>,
+    /// Only commits that changed data.
+    pub data_changes: bool,
+}
+
+/// Row of DESCRIBE HISTORY, columns in Spark's order.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names are Spark's own and documented there")]
+pub struct HistoryEntry {
+    pub version: u64,
+    /// ISO timestamp with offset.
+    pub timestamp: String,
+    pub user_id: Option<String>,
+    pub user_name: Option<String>,
+    pub operation: Option<String>,
+    pub operation_parameters: Option<BTreeMap<String, Option<String>>>,
+    pub job: Option<serde_json::Value>,
+    pub notebook: Option<serde_json::Value>,
+    pub cluster_id: Option<String>,
+    pub read_version: Option<u64>,
+    pub isolation_level: Option<String>,
+    pub is_blind_append: Option<bool>,
+    pub operation_metrics: Option<BTreeMap<String, String>>,
+    pub user_metadata: Option<String>,
+    pub engine_info: Option<String>,
+}
+
+/// Newest first.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(transparent)]
+pub struct HistoryReport(pub Vec<HistoryEntry>);
+
+/// One live file.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileEntry {
+    /// Path as stored in the log.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Physical rows, if known.
+    pub num_records: Option<u64>,
+    /// Rows deleted by the vector.
+    pub deleted_rows: u64,
+    /// Partition values by logical column name.
+    pub partition_values: BTreeMap<String, Option<String>>,
+    /// ISO timestamp with offset.
+    pub modification_time: String,
+    /// Unique id of the vector.
+    pub deletion_vector: Option<String>,
+    /// Tags.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, Option<String>>,
+    /// Row tracking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_row_id: Option<i64>,
+    /// Row tracking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_row_commit_version: Option<i64>,
+    /// Clustering provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clustering_provider: Option<String>,
+}
+
+/// The live files.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(transparent)]
+pub struct FilesReport(pub Vec<FileEntry>);

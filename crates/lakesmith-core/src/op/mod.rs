@@ -1,0 +1,51 @@
+//! The whole vocabulary of the shells: one options struct and one report an operation.
+
+pub mod describe;
+pub mod optimize;
+pub mod properties;
+
+pub use describe::{DetailReport, FileEntry, FilesReport, HistoryEntry, HistoryOptions, HistoryReport, TimeTravel};
+pub use optimize::{Compat, FileSizes, OptimizeMetrics, OptimizeOptions, OptimizeReport, ReorgOptions, RewriteLimits};
+pub use properties::{AlterProperties, PropertiesReport};
+
+/// A maintenance or metadata operation on one table.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operation {
+    /// OPTIMIZE
+    Optimize(OptimizeOptions),
+    /// REORG … APPLY (PURGE)
+    Reorg(ReorgOptions),
+    /// DESCRIBE DETAIL
+    Detail(TimeTravel),
+    /// DESCRIBE HISTORY
+    History(HistoryOptions),
+    /// The live files.
+    Files(TimeTravel),
+    /// SHOW TBLPROPERTIES, with one key or all.
+    ShowProperties(Option<String>),
+    /// ALTER TABLE … SET | UNSET TBLPROPERTIES
+    AlterProperties(AlterProperties),
+    /// Writes a checkpoint of the newest version.
+    Checkpoint,
+}
+
+/// What an [`Operation`] returns.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged)]
+pub enum Report {
+    /// OPTIMIZE and REORG
+    Optimize(Box<OptimizeReport>),
+    /// DESCRIBE DETAIL
+    Detail(Box<DetailReport>),
+    /// DESCRIBE HISTORY
+    History(HistoryReport),
+    /// The live files.
+    Files(FilesReport),
+    /// SHOW TBLPROPERTIES
+    Properties(PropertiesReport),
+    /// ALTER TABLE, checkpoint: the version they made or stand at.
+    Done {
+        /// Version after the operation.
+        version: u64,
+    },
+}

@@ -1,0 +1,226 @@
+//! OPTIMIZE and REORG … APPLY (PURGE).
+
+use crate::predicate::Expr;
+use crate::units::{GIB, MIB};
+
+/// Whose habits decide where Lakesmith's better default differs from Spark's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compat {
+    /// Lakesmith's.
+    #[default]
+    Lakesmith,
+    /// Spark's exactly (`SET lakesmith.compat=spark`).
+    Spark,
+}
+
+/// Sizes that select and pack files.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FileSizes {
+    /// Bins are closed before their input bytes exceed this (`spark.databricks.delta.optimize.maxFileSize`).
+    pub target_bytes: u64,
+    /// Files below this many bytes are candidates (`spark.databricks.delta.optimize.minFileSize`).
+    pub min_file_bytes: u64,
+    /// Files whose share of deleted rows is above this are candidates (`…optimize.maxDeletedRowsRatio`).
+    pub max_deleted_rows_ratio: f64,
+}
+
+impl Default for FileSizes {
+    fn default() -> Self {
+        Self { target_bytes: GIB, min_file_bytes: GIB, max_deleted_rows_ratio: 0.05 }
+    }
+}
+
+/// Limits and habits of a rewrite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RewriteLimits {
+    /// Memory for reading and writing, bytes, over all tasks.
+    pub memory_bytes: u64,
+    /// Tasks at once; 0: one a core.
+    pub threads: usize,
+    /// Compare an order-free content hash of inputs and outputs before committing.
+    pub verify: bool,
+    /// Commit whenever this many input bytes are rewritten; `None`: one commit (`…optimize.batchSize`).
+    pub commit_every_bytes: Option<u64>,
+    /// Give up retrying a commit after this long, milliseconds.
+    pub commit_timeout_ms: u64,
+    /// Rows a file at most (`spark.sql.files.maxRecordsPerFile`).
+    pub max_rows_per_file: Option<u64>,
+    /// Codec of the outputs; `None` keeps the inputs' own.
+    pub compression: Option<String>,
+    /// Rows a row group at most.
+    pub row_group_rows: u64,
+    /// Text kept in the history.
+    pub user_metadata: Option<String>,
+    /// Stop after planning.
+    pub dry_run: bool,
+}
+
+impl Default for RewriteLimits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 512 * MIB,
+            threads: 0,
+            verify: false,
+            commit_every_bytes: None,
+            commit_timeout_ms: 30 * 60 * 1000,
+            max_rows_per_file: None,
+            compression: None,
+            row_group_rows: 1 << 20,
+            user_metadata: None,
+            dry_run: false,
+        }
+    }
+}
+
+/// Options of OPTIMIZE.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OptimizeOptions {
+    /// Partitions to look at; `None`: all.
+    pub predicate: Option<Expr>,
+    /// Sizes.
+    pub sizes: FileSizes,
+    /// Habits.
+    pub compat: Compat,
+    /// Rewrite also what carries this run's target tag.
+    pub force: bool,
+    /// OPTIMIZE … FULL.
+    pub full: bool,
+    /// ZORDER BY columns.
+    pub zorder_by: Vec<Vec<String>>,
+    /// Limits.
+    pub limits: RewriteLimits,
+}
+
+/// Options of REORG … APPLY (PURGE).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReorgOptions {
+    /// Partitions to look at; `None`: all.
+    pub predicate: Option<Expr>,
+    /// Only `target_bytes` counts.
+    pub sizes: FileSizes,
+    /// Limits.
+    pub limits: RewriteLimits,
+}
+
+/// Spark's `filesAdded` / `filesRemoved`.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileSizeMetrics {
+    /// Smallest, bytes; null without files.
+    pub min: Option<u64>,
+    /// Largest, bytes; null without files.
+    pub max: Option<u64>,
+    /// Mean, bytes; 0 without files.
+    pub avg: f64,
+    /// Number of files.
+    pub total_files: u64,
+    /// Sum, bytes.
+    pub total_size: u64,
+}
+
+/// Number of files and their bytes.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CountAndSize {
+    /// Files.
+    pub num_files: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Spark's `clusteringStats`.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusteringStats {
+    /// Files of cubes on the current keys.
+    pub input_z_cube_files: CountAndSize,
+    /// The rest.
+    pub input_other_files: CountAndSize,
+    /// Cubes read.
+    #[serde(rename = "inputNumZCubes")]
+    pub input_num_z_cubes: u64,
+    /// Files rewritten.
+    pub merged_files: CountAndSize,
+    /// Cubes written.
+    #[serde(rename = "numOutputZCubes")]
+    pub num_output_z_cubes: u64,
+}
+
+/// Spark's `deletionVectorStats`.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletionVectorStats {
+    /// Vectors that the rewrite applied.
+    pub num_deletion_vectors_removed: u64,
+    /// Rows that they deleted.
+    pub num_deletion_vector_rows_removed: u64,
+}
+
+/// Spark's `metrics` struct of OPTIMIZE and REORG, fields in its order.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names are Spark's own and documented there")]
+pub struct OptimizeMetrics {
+    pub num_files_added: u64,
+    pub num_files_removed: u64,
+    pub files_added: FileSizeMetrics,
+    pub files_removed: FileSizeMetrics,
+    pub partitions_optimized: u64,
+    pub z_order_stats: Option<serde_json::Value>,
+    pub clustering_stats: Option<ClusteringStats>,
+    pub num_bins: u64,
+    pub num_batches: u64,
+    pub total_considered_files: u64,
+    pub total_files_skipped: u64,
+    pub preserve_insertion_order: bool,
+    pub num_files_skipped_to_reduce_write_amplification: u64,
+    pub num_bytes_skipped_to_reduce_write_amplification: u64,
+    pub start_time_ms: i64,
+    pub end_time_ms: i64,
+    pub total_cluster_parallelism: u64,
+    pub total_scheduled_tasks: u64,
+    pub auto_compact_parallelism_stats: Option<serde_json::Value>,
+    pub deletion_vector_stats: Option<DeletionVectorStats>,
+    pub num_table_columns: u64,
+    pub num_table_columns_with_stats: i64,
+}
+
+/// One planned group, for `--dry-run`.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct PlannedGroup {
+    /// Partition values as stored.
+    pub partition: Vec<Option<String>>,
+    /// Paths of the inputs as stored.
+    pub inputs: Vec<String>,
+    /// Bytes of the inputs.
+    pub bytes: u64,
+}
+
+/// Report of OPTIMIZE and REORG.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+pub struct OptimizeReport {
+    /// Location of the table.
+    #[serde(skip)]
+    pub path: String,
+    /// Version that was loaded.
+    pub version_before: u64,
+    /// Last version committed; null if nothing was.
+    pub version_after: Option<u64>,
+    /// Whether anything was committed.
+    pub committed: bool,
+    /// Spark's metrics.
+    pub metrics: OptimizeMetrics,
+    /// Groups committed.
+    pub groups_done: u64,
+    /// Groups dropped because another writer touched their files.
+    pub groups_dropped: u64,
+    /// What would be done; only with `--dry-run`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub planned: Vec<PlannedGroup>,
+    /// Storage requests made.
+    pub requests: u64,
+    /// Bytes read from storage.
+    pub bytes_read: u64,
+    /// Bytes written to storage.
+    pub bytes_written: u64,
+}

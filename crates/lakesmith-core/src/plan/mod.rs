@@ -1,0 +1,1 @@
+//! Planners: pure, synchronous, deterministic.

@@ -1,0 +1,228 @@
+//! The live files of a table, columnar: tables have millions of files.
+//!
+//! Fixed-width columns plus one arena for paths; partitions, marks and vectors are interned. A row costs at most 64 bytes
+//! and its path.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{DeleteInfo, FileMarks, PartitionTuple};
+
+/// Row number in a [`FileTable`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct FileId(pub u32);
+
+const NONE: i64 = i64::MIN;
+
+/// The live files of one version, in any order. Build with [`FileTableBuilder`].
+#[derive(Debug, Clone, Default)]
+pub struct FileTable {
+    path_arena: Vec<u8>,
+    path_end: Vec<u64>,
+    size: Vec<u64>,
+    rows: Vec<i64>,
+    modified_ms: Vec<i64>,
+    partition: Vec<u32>,
+    marks: Vec<u32>,
+    base_row_id: Vec<i64>,
+    row_commit_version: Vec<i64>,
+    partitions: Vec<PartitionTuple>,
+    mark_values: Vec<FileMarks>,
+    deletes: BTreeMap<u32, DeleteInfo>,
+    stats_arena: Vec<u8>,
+    stats_end: Vec<u64>,
+}
+
+/// Borrowed view of one file.
+#[derive(Debug, Clone, Copy)]
+pub struct DataFile<'a> {
+    /// Its row in the table.
+    pub id: FileId,
+    /// As stored in the log: relative and URL-encoded, or an absolute URI. Identity together with the vector's id.
+    pub path: &'a str,
+    /// Bytes on storage.
+    pub size: u64,
+    /// Physical rows, deleted ones included; `None` if the log has no count.
+    pub rows: Option<u64>,
+    /// Modification time recorded in the log, milliseconds since the epoch.
+    pub modified_ms: i64,
+    /// Index into [`FileTable::partitions`].
+    pub partition_index: u32,
+    /// Partition values.
+    pub partition: &'a PartitionTuple,
+    /// Tags and clustering provider.
+    pub marks: &'a FileMarks,
+    /// Deletion vector, if any.
+    pub deletes: Option<&'a DeleteInfo>,
+    /// First row id of the file (row tracking).
+    pub base_row_id: Option<i64>,
+    /// Default commit version of its rows (row tracking).
+    pub row_commit_version: Option<i64>,
+    /// Statistics as stored (JSON text), if they were loaded and exist.
+    pub stats_json: Option<&'a str>,
+}
+
+impl DataFile<'_> {
+    /// Rows deleted by the vector.
+    pub fn deleted_rows(&self) -> u64 {
+        self.deletes.map_or(0, |d| d.cardinality)
+    }
+}
+
+impl FileTable {
+    /// Number of files.
+    pub fn len(&self) -> usize {
+        self.size.len()
+    }
+
+    /// True if there are no files.
+    pub fn is_empty(&self) -> bool {
+        self.size.is_empty()
+    }
+
+    /// Sum of the files' bytes.
+    pub fn total_bytes(&self) -> u64 {
+        self.size.iter().sum()
+    }
+
+    /// Distinct partitions, by typed value; files refer to them by index.
+    pub fn partitions(&self) -> &[PartitionTuple] {
+        &self.partitions
+    }
+
+    /// The file `id`.
+    ///
+    /// # Panics
+    /// If the id is not of this table.
+    pub fn get(&self, id: FileId) -> DataFile<'_> {
+        let i = id.0 as usize;
+        DataFile {
+            id,
+            path: text(&self.path_arena, &self.path_end, i),
+            size: self.size[i],
+            rows: u64::try_from(self.rows[i]).ok(),
+            modified_ms: self.modified_ms[i],
+            partition_index: self.partition[i],
+            partition: &self.partitions[self.partition[i] as usize],
+            marks: &self.mark_values[self.marks[i] as usize],
+            deletes: self.deletes.get(&id.0),
+            base_row_id: Some(self.base_row_id[i]).filter(|v| *v != NONE),
+            row_commit_version: Some(self.row_commit_version[i]).filter(|v| *v != NONE),
+            stats_json: if self.stats_end.is_empty() {
+                None
+            } else {
+                Some(text(&self.stats_arena, &self.stats_end, i)).filter(|s| !s.is_empty())
+            },
+        }
+    }
+
+    /// Every file.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = DataFile<'_>> {
+        (0..self.len() as u32).map(|i| self.get(FileId(i)))
+    }
+
+    /// Approximate heap bytes held.
+    pub fn heap_bytes(&self) -> usize {
+        self.path_arena.capacity()
+            + self.stats_arena.capacity()
+            + (self.path_end.capacity() + self.stats_end.capacity()) * 8
+            + (self.size.capacity() + self.rows.capacity() + self.modified_ms.capacity()) * 8
+            + (self.base_row_id.capacity() + self.row_commit_version.capacity()) * 8
+            + (self.partition.capacity() + self.marks.capacity()) * 4
+    }
+}
+
+fn text<'a>(arena: &'a [u8], ends: &[u64], i: usize) -> &'a str {
+    let start = if i == 0 { 0 } else { ends[i - 1] as usize };
+    // Only whole `&str`s are appended, so the slice is valid UTF-8.
+    std::str::from_utf8(&arena[start..ends[i] as usize]).unwrap_or_default()
+}
+
+/// One row to append with [`FileTableBuilder::push`]. Fields as in [`DataFile`].
+#[derive(Debug, Clone, Copy)]
+pub struct NewRow<'a> {
+    /// Path as stored in the log.
+    pub path: &'a str,
+    /// Bytes on storage.
+    pub size: u64,
+    /// Physical rows.
+    pub rows: Option<u64>,
+    /// Modification time, milliseconds.
+    pub modified_ms: i64,
+    /// Index from [`FileTableBuilder::partition`].
+    pub partition_index: u32,
+    /// Index from [`FileTableBuilder::marks`].
+    pub marks_index: u32,
+    /// Row tracking.
+    pub base_row_id: Option<i64>,
+    /// Row tracking.
+    pub row_commit_version: Option<i64>,
+    /// Statistics as JSON text; kept only by a builder made with statistics.
+    pub stats_json: Option<&'a str>,
+}
+
+/// Builds a [`FileTable`].
+#[derive(Debug, Default)]
+pub struct FileTableBuilder {
+    table: FileTable,
+    partition_index: BTreeMap<PartitionTuple, u32>,
+    marks_index: HashMap<FileMarks, u32>,
+    keep_stats: bool,
+}
+
+impl FileTableBuilder {
+    /// A builder; `keep_stats` says whether statistics are kept.
+    pub fn new(keep_stats: bool) -> Self {
+        Self { keep_stats, ..Self::default() }
+    }
+
+    /// Interns a partition.
+    pub fn partition(&mut self, tuple: PartitionTuple) -> u32 {
+        let next = self.table.partitions.len() as u32;
+        match self.partition_index.entry(tuple) {
+            std::collections::btree_map::Entry::Occupied(e) => *e.get(),
+            std::collections::btree_map::Entry::Vacant(e) => {
+                self.table.partitions.push(e.key().clone());
+                *e.insert(next)
+            }
+        }
+    }
+
+    /// Interns tags and clustering provider.
+    pub fn marks(&mut self, marks: FileMarks) -> u32 {
+        if let Some(i) = self.marks_index.get(&marks) {
+            return *i;
+        }
+        let next = self.table.mark_values.len() as u32;
+        self.table.mark_values.push(marks.clone());
+        self.marks_index.insert(marks, next);
+        next
+    }
+
+    /// Appends a file.
+    pub fn push(&mut self, row: NewRow<'_>, deletes: Option<DeleteInfo>) -> FileId {
+        let t = &mut self.table;
+        let id = t.size.len() as u32;
+        t.path_arena.extend_from_slice(row.path.as_bytes());
+        t.path_end.push(t.path_arena.len() as u64);
+        t.size.push(row.size);
+        t.rows.push(row.rows.map_or(-1, |r| r as i64));
+        t.modified_ms.push(row.modified_ms);
+        t.partition.push(row.partition_index);
+        t.marks.push(row.marks_index);
+        t.base_row_id.push(row.base_row_id.unwrap_or(NONE));
+        t.row_commit_version.push(row.row_commit_version.unwrap_or(NONE));
+        if let Some(d) = deletes {
+            t.deletes.insert(id, d);
+        }
+        if self.keep_stats {
+            t.stats_arena.extend_from_slice(row.stats_json.unwrap_or("").as_bytes());
+            t.stats_end.push(t.stats_arena.len() as u64);
+        }
+        FileId(id)
+    }
+
+    /// The finished table.
+    pub fn finish(self) -> FileTable {
+        self.table
+    }
+}
