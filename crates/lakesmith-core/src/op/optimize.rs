@@ -77,6 +77,8 @@ impl Default for RewriteLimits {
 pub struct OptimizeOptions {
     /// Partitions to look at; `None`: all.
     pub predicate: Option<Expr>,
+    /// The predicate as the user wrote it, for messages.
+    pub predicate_text: Option<String>,
     /// Sizes.
     pub sizes: FileSizes,
     /// Habits.
@@ -96,6 +98,8 @@ pub struct OptimizeOptions {
 pub struct ReorgOptions {
     /// Partitions to look at; `None`: all.
     pub predicate: Option<Expr>,
+    /// The predicate as the user wrote it, for messages.
+    pub predicate_text: Option<String>,
     /// Only `target_bytes` counts.
     pub sizes: FileSizes,
     /// Limits.

@@ -1,1 +1,79 @@
-//! Planners: pure, synchronous, deterministic.
+//! Planners: pure, synchronous, deterministic. The same files in any order give the same plan.
+
+pub mod batch;
+pub mod bin_pack;
+// pub mod compact;
+pub mod invariant;
+pub mod metrics;
+// pub mod purge;
+
+use crate::table::{FileId, FileMarks, FileTable};
+
+pub use batch::into_batches;
+// pub use compact::compact;
+pub use metrics::{GroupResult, MetricsInput, optimize_metrics};
+// pub use purge::{purge, purge_candidates};
+
+/// Tag on outputs of bin-packing: the target in bytes for which they were packed. A bin whose files all carry this run's
+/// target is finished work, however much its outputs shrank.
+pub const TARGET_TAG: &str = "lakesmith.target";
+
+/// Tag that names the cube of a file (liquid clustering).
+pub const ZCUBE_TAG: &str = "ZCUBE_ID";
+
+/// Files chosen to be rewritten together; they share a partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileGroup {
+    /// Inputs in the order in which their rows come out.
+    pub files: Vec<FileId>,
+    /// Index of the shared partition in [`FileTable::partitions`].
+    pub partition_index: u32,
+    /// Bytes of the inputs on storage.
+    pub bytes: u64,
+    /// Tags and provider of the outputs.
+    pub marks: FileMarks,
+}
+
+/// What a rewrite will do.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RewritePlan {
+    /// Disjoint groups, ordered by partition value, then by size.
+    pub groups: Vec<FileGroup>,
+    /// Files that matched the predicate.
+    pub considered_files: u64,
+}
+
+impl RewritePlan {
+    /// Bytes that the run will read.
+    pub fn input_bytes(&self) -> u64 {
+        self.groups.iter().map(|g| g.bytes).sum()
+    }
+
+    /// Files that the run will replace.
+    pub fn input_files(&self) -> usize {
+        self.groups.iter().map(|g| g.files.len()).sum()
+    }
+}
+
+/// Ascending by size, equal sizes by identity, so that the order of the table doesn't reach the plan.
+fn sort_by_size(files: &FileTable, ids: &mut [FileId]) {
+    ids.sort_by(|a, b| {
+        let (a, b) = (files.get(*a), files.get(*b));
+        a.size.cmp(&b.size).then_with(|| a.path.cmp(b.path)).then_with(|| {
+            let key = |f: &crate::table::DataFile<'_>| f.deletes.map(|d| d.unique_id.clone());
+            key(&a).cmp(&key(&b))
+        })
+    });
+}
+
+/// Rank of each partition in the order of typed values.
+fn partition_ranks(files: &FileTable) -> Vec<u32> {
+    let partitions = files.partitions();
+    let mut order: Vec<u32> = (0..partitions.len() as u32).collect();
+    order.sort_by(|a, b| partitions[*a as usize].cmp(&partitions[*b as usize]));
+    let mut rank = vec![0; partitions.len()];
+    for (position, index) in order.into_iter().enumerate() {
+        rank[index as usize] = position as u32;
+    }
+    rank
+}

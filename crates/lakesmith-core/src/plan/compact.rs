@@ -1,0 +1,142 @@
+//! OPTIMIZE: bin-packing of small files and of files with too many deleted rows.
+//!
+//! Contract: candidates are files below the minimum size or above the deleted-rows ratio; bins are cut next-fit in
+//! ascending size within a partition. Fixed point: outputs carry [`TARGET_TAG`], and a bin of such files is left alone.
+//!
+//! # Source
+//! Delta Spark `OptimizeTableCommand.scala` (selection, packing); the tag and lone files are Lakesmith's own.
+
+use std::collections::BTreeMap;
+
+use super::{FileGroup, RewritePlan, TARGET_TAG, ZCUBE_TAG, bin_pack, invariant, partition_ranks, sort_by_size};
+use crate::error::{Error, Result};
+use crate::op::{Compat, FileSizes, OptimizeOptions};
+use crate::predicate::BoundPredicate;
+use crate::table::{DataFile, FileId, FileMarks, TableState};
+
+/// Plans a compaction of the files whose partition matches `predicate`.
+///
+/// # Errors
+/// Usage, with Spark's classes, for requests that the table's layout forbids; Unsupported for ordering.
+pub fn compact(
+    state: &TableState,
+    options: &OptimizeOptions,
+    predicate: Option<&BoundPredicate>,
+) -> Result<RewritePlan> {
+    check_request(state, options)?;
+    let files = &state.files;
+    let matching = matching_partitions(state, predicate)?;
+    let ranks = partition_ranks(files);
+    let clustered = state.clustering_columns.as_ref().is_some_and(|c| !c.is_empty());
+    let mut considered_files = 0;
+    let mut by_partition: BTreeMap<u32, Vec<FileId>> = BTreeMap::new();
+    for file in files.iter().filter(|f| matching[f.partition_index as usize]) {
+        considered_files += 1;
+        // Rows of a cube are ordered; packing them with others would undo it.
+        let in_cube = clustered && file.marks.tag(ZCUBE_TAG).is_some();
+        if !in_cube && is_candidate(&file, &options.sizes) {
+            by_partition.entry(ranks[file.partition_index as usize]).or_default().push(file.id);
+        }
+    }
+    let mut groups = Vec::new();
+    for mut ids in by_partition.into_values() {
+        sort_by_size(files, &mut ids);
+        let sizes: Vec<u64> = ids.iter().map(|id| files.get(*id).size).collect();
+        for range in bin_pack::next_fit(&sizes, options.sizes.target_bytes) {
+            let bin = &ids[range.clone()];
+            if !is_worth_rewriting(state, bin, options) {
+                continue;
+            }
+            groups.push(FileGroup {
+                files: bin.to_vec(),
+                partition_index: files.get(bin[0]).partition_index,
+                bytes: sizes[range].iter().sum(),
+                marks: output_marks(options),
+            });
+        }
+    }
+    let plan = RewritePlan { groups, considered_files };
+    assert!(invariant::groups_are_disjoint(&plan) && invariant::groups_share_a_partition(&plan, files));
+    Ok(plan)
+}
+
+fn check_request(state: &TableState, options: &OptimizeOptions) -> Result<()> {
+    let columns = || options.zorder_by.iter().map(|c| c.join(".")).collect::<Vec<_>>().join(", ");
+    // As in Spark, the feature alone makes a table clustered, with or without keys.
+    if state.has_feature("clustering") {
+        if let Some(predicate) = &options.predicate {
+            return Err(Error::usage(format!(
+                "OPTIMIZE command for Delta table with clustering doesn't support partition predicates. Please remove \
+                 the predicates: {}.",
+                options.predicate_text.clone().unwrap_or_else(|| predicate.spark_text())
+            ))
+            .class("DELTA_CLUSTERING_WITH_PARTITION_PREDICATE"));
+        }
+        if !options.zorder_by.is_empty() {
+            return Err(Error::usage(format!(
+                "OPTIMIZE command for Delta table with clustering cannot specify ZORDER BY. Please remove ZORDER BY ({}).",
+                columns()
+            ))
+            .class("DELTA_CLUSTERING_WITH_ZORDER_BY"));
+        }
+    }
+    if options.full {
+        if state.clustering_columns.as_ref().is_none_or(|c| c.is_empty()) {
+            return Err(Error::usage(
+                "OPTIMIZE FULL is only supported for clustered tables with non-empty clustering columns.",
+            )
+            .class("DELTA_OPTIMIZE_FULL_NOT_SUPPORTED"));
+        }
+        return Err(Error::unsupported(
+            "OPTIMIZE FULL (reclustering) is not available in this version; OPTIMIZE without FULL packs the files that \
+             belong to no cube",
+        ));
+    }
+    if !options.zorder_by.is_empty() {
+        return Err(Error::unsupported(format!(
+            "ZORDER BY ({}) is not available in this version; OPTIMIZE without ZORDER BY packs small files",
+            columns()
+        )));
+    }
+    Ok(())
+}
+
+/// For each partition, whether its files are in scope.
+pub(super) fn matching_partitions(state: &TableState, predicate: Option<&BoundPredicate>) -> Result<Vec<bool>> {
+    state.files.partitions().iter().map(|p| predicate.map_or(Ok(true), |e| e.matches(p))).collect()
+}
+
+fn is_candidate(file: &DataFile<'_>, sizes: &FileSizes) -> bool {
+    file.size < sizes.min_file_bytes || has_too_many_deletes(file, sizes)
+}
+
+fn has_too_many_deletes(file: &DataFile<'_>, sizes: &FileSizes) -> bool {
+    match (file.deletes, file.rows) {
+        (None, _) => false,
+        (Some(_), None | Some(0)) => true,
+        (Some(d), Some(rows)) => d.cardinality as f64 / rows as f64 > sizes.max_deleted_rows_ratio,
+    }
+}
+
+fn is_worth_rewriting(state: &TableState, bin: &[FileId], options: &OptimizeOptions) -> bool {
+    if options.compat == Compat::Spark {
+        return bin.len() > 1;
+    }
+    let target = options.sizes.target_bytes.to_string();
+    let mut files = bin.iter().map(|id| state.files.get(*id));
+    let deletes = files.clone().any(|f| has_too_many_deletes(&f, &options.sizes));
+    let finished = !options.force && files.all(|f| f.marks.tag(TARGET_TAG) == Some(target.as_str()));
+    deletes || (bin.len() > 1 && !finished)
+}
+
+fn output_marks(options: &OptimizeOptions) -> FileMarks {
+    let mut marks = FileMarks::default();
+    if options.compat == Compat::Lakesmith {
+        marks.tags.insert(TARGET_TAG.into(), Some(options.sizes.target_bytes.to_string()));
+    }
+    marks
+}
+
+#[cfg(test)]
+#[path = "compact_tests.rs"]
+mod tests;
