@@ -1,14 +1,24 @@
 //! The outside world behind seams: locations, object stores, listing, sweeping, metering, clock.
+//!
+//! ```text
+//! text --Location::parse--> Location --Store::open--> Store --get, put_if_absent, list--> bytes, ObjectInfo
+//!                                                       SweepPlan --sweep--> SweepReport
+//! ```
 
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
 
 pub mod control;
 mod encoding;
+pub mod env;
 mod failure;
+mod list;
+mod local;
 pub mod location;
 mod metered;
 pub mod open;
+mod space;
 pub mod store;
+pub mod sweep;
 mod upload;
 pub mod world;
 
@@ -16,6 +26,8 @@ pub use control::{Cancel, NoProgress, Progress};
 pub use location::Location;
 pub use metered::RequestCounts;
 pub use open::StoreOptions;
+pub use space::free_bytes;
 pub use store::{ObjectInfo, PutOutcome, Store};
+pub use sweep::{SweepPlan, SweepReport, UncommittedProof, sweep};
 pub use upload::Upload;
 pub use world::{FixedWorld, SystemWorld, World};

@@ -115,7 +115,7 @@ static MEMORY: LazyLock<Mutex<BTreeMap<String, Arc<InMemory>>>> = LazyLock::new(
 
 pub(crate) fn open(root: &Location, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
     Ok(match root.kind() {
-        Scheme::File => Arc::new(object_store::local::LocalFileSystem::new()),
+        Scheme::File => Arc::new(crate::local::LocalStore),
         Scheme::Memory => {
             let mut stores = MEMORY.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             Arc::clone(stores.entry(root.authority().to_owned()).or_default()) as Arc<dyn ObjectStore>

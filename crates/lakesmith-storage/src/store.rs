@@ -97,7 +97,7 @@ impl Store {
         self.root.with_key(path.as_ref())
     }
 
-    fn info(&self, meta: ObjectMeta) -> ObjectInfo {
+    pub(crate) fn info(&self, meta: ObjectMeta) -> ObjectInfo {
         ObjectInfo {
             location: self.location_of(&meta.location),
             size: meta.size,

@@ -1,0 +1,152 @@
+//! The only code that deletes. It takes a [`SweepPlan`], and a plan cannot be made without its proof.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::StreamExt as _;
+use lakesmith_core::{Error, ErrorKind, Result};
+use object_store::ObjectStoreExt as _;
+use object_store::path::Path;
+
+use crate::failure::storage_error;
+use crate::location::Location;
+use crate::store::Store;
+
+/// Objects sent in one go; S3 takes no more in a request.
+const BATCH: usize = 1000;
+/// Single deletions at once.
+const SINGLES_IN_FLIGHT: usize = 10;
+/// Folders that hold a table's own history, which no run's output lies in.
+const LOG_FOLDER: &str = "_delta_log";
+
+/// Why the outputs of a run are known to be unreferenced.
+///
+/// While a version number that the run tried to put is still free, a late put may land there and refer to the files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UncommittedProof {
+    /// Every version number that the run ever sent a commit for; empty if it failed before the first.
+    pub tried_versions: Vec<u64>,
+    /// Each of them was read back and holds a commit with another writer's transaction id.
+    pub all_taken_by_others: bool,
+}
+
+/// Objects that may be deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepPlan {
+    objects: BTreeSet<Location>,
+}
+
+impl SweepPlan {
+    /// The files that this run wrote and did not commit.
+    ///
+    /// # Errors
+    /// `Retention` if a commit that names them may still appear; then they must stay, as orphans.
+    pub fn own_uncommitted(outputs: Vec<Location>, proof: UncommittedProof) -> Result<SweepPlan> {
+        if !proof.tried_versions.is_empty() && !proof.all_taken_by_others {
+            let versions: Vec<String> = proof.tried_versions.iter().map(u64::to_string).collect();
+            return Err(Error::new(
+                ErrorKind::Retention,
+                "the files of this run stay, because a commit that names them may still appear; a later vacuum removes \
+                 them if none does",
+            )
+            .with("versions", versions.join(" ")));
+        }
+        let in_log = |output: &&Location| output.key().split('/').any(|segment| segment == LOG_FOLDER);
+        if let Some(output) = outputs.iter().find(in_log) {
+            return Err(Error::internal("a log file was listed as a run's output").with("path", output));
+        }
+        Ok(SweepPlan { objects: outputs.into_iter().collect() })
+    }
+
+    /// The outputs of a task that failed before any commit was tried.
+    ///
+    /// # Errors
+    /// `Internal` if a log file is among them.
+    pub fn abandoned(outputs: Vec<Location>) -> Result<SweepPlan> {
+        Self::own_uncommitted(outputs, UncommittedProof::default())
+    }
+
+    /// The objects, sorted.
+    pub fn objects(&self) -> impl Iterator<Item = &Location> {
+        self.objects.iter()
+    }
+}
+
+/// What is gone and what is not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    /// Objects that do not exist any more, including those that did not exist before.
+    pub deleted: Vec<Location>,
+    /// Objects that could not be deleted, with the reason.
+    pub failed: Vec<(Location, String)>,
+}
+
+/// Deletes the objects of `plan`: in bulk, and what the storage did not confirm again one by one.
+///
+/// # Errors
+/// `Internal` if an object lies on another storage. A deletion that fails is reported, not an error.
+pub async fn sweep(store: &Store, plan: SweepPlan) -> Result<SweepReport> {
+    let objects: Vec<(Path, Location)> =
+        plan.objects.into_iter().map(|l| Ok((store.path(&l)?, l))).collect::<Result<_>>()?;
+    let mut report = SweepReport::default();
+    for batch in objects.chunks(BATCH) {
+        sweep_batch(store, batch.iter().cloned().collect(), &mut report).await;
+    }
+    Ok(report)
+}
+
+async fn sweep_batch(store: &Store, mut pending: BTreeMap<Path, Location>, report: &mut SweepReport) {
+    let inner = store.object_store();
+    let paths: Vec<_> = pending.keys().cloned().map(Ok).collect();
+    let mut results = inner.delete_stream(futures::stream::iter(paths).boxed());
+    while let Some(result) = results.next().await {
+        // A failure may stand for the whole request and does not always say for which object.
+        if let Ok(path) = result
+            && let Some(location) = pending.remove(&path)
+        {
+            report.deleted.push(location);
+        }
+    }
+    let singles: Vec<_> = futures::stream::iter(pending)
+        .map(|(path, location)| {
+            let inner = &inner;
+            async move { (inner.delete(&path).await, location) }
+        })
+        .buffered(SINGLES_IN_FLIGHT)
+        .collect()
+        .await;
+    for (result, location) in singles {
+        match result {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => report.deleted.push(location),
+            Err(e) => {
+                let reason = storage_error(e, "delete", &location).to_string();
+                tracing::warn!(path = %location, reason, "an object could not be deleted");
+                report.failed.push((location, reason));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outputs() -> Vec<Location> {
+        vec![Location::parse("memory://t/b.parquet").unwrap(), Location::parse("memory://t/a.parquet").unwrap()]
+    }
+
+    #[test]
+    fn outputs_may_go_only_when_no_commit_can_name_them() {
+        let free = UncommittedProof { tried_versions: vec![4, 5], all_taken_by_others: false };
+        let error = SweepPlan::own_uncommitted(outputs(), free).unwrap_err();
+        assert_eq!((error.kind(), error.context_value("versions")), (ErrorKind::Retention, Some("4 5")));
+        let taken = UncommittedProof { tried_versions: vec![4, 5], all_taken_by_others: true };
+        assert_eq!(SweepPlan::own_uncommitted(outputs(), taken).unwrap().objects().count(), 2);
+        assert_eq!(SweepPlan::abandoned(outputs()).unwrap().objects().count(), 2);
+    }
+
+    #[test]
+    fn a_log_file_is_never_an_output() {
+        let log = vec![Location::parse("memory://t/x/_delta_log/00000000000000000001.json").unwrap()];
+        assert_eq!(SweepPlan::abandoned(log).unwrap_err().kind(), ErrorKind::Internal);
+    }
+}
