@@ -1,0 +1,251 @@
+//! The command line's grammar. No default lives here: what is not given is left to the library.
+
+mod rewrite;
+mod values;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use lakesmith::op::TimeTravel;
+
+pub(crate) use rewrite::{OptimizeArgs, ReorgArgs, RewriteArgs};
+
+/// Keeps Delta Lake tables fast and small, and proves that it did no harm.
+#[derive(Debug, Parser)]
+#[command(name = "lakesmith", version, arg_required_else_help = true, max_term_width = 120, after_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+const AFTER_HELP: &str = "\
+A TABLE is a path, a URL (s3://, abfss://, gs://, file://) or delta.`path`.
+
+Exit codes: 0 done (nothing to do is done), 2 usage, 3 refused by a guard, 4 conflict, 5 unsupported feature,
+130 cancelled, 1 anything else.
+
+Examples:
+  lakesmith demo
+  lakesmith detail /lake/events
+  lakesmith optimize s3://lake/events --target-size 256MiB --dry-run
+  lakesmith sql \"OPTIMIZE delta.`/lake/events` WHERE day >= '2026-01-01'\"
+
+`lakesmith VERB --help` has examples for each verb; `lakesmith config` lists every setting.";
+
+/// Options that every verb takes.
+#[derive(Debug, Args)]
+pub(crate) struct Shared {
+    /// Print results as one JSON document (sql: one object a line); errors and logs become JSON on stderr
+    #[arg(long, global = true, help_heading = "Common options")]
+    pub(crate) json: bool,
+    /// Set a session setting, as SQL's SET does; may be repeated (see `lakesmith config`)
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = values::setting, help_heading = "Common options")]
+    pub(crate) set: Vec<(String, String)>,
+    /// No progress and no notices on stderr, only errors
+    #[arg(long, short, global = true, help_heading = "Common options")]
+    pub(crate) quiet: bool,
+    /// More logs on stderr: -v info, -vv debug, -vvv trace (LAKESMITH_LOG takes a filter such as lakesmith=debug)
+    #[arg(long, short, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet", help_heading = "Common options")]
+    pub(crate) verbose: u8,
+    /// Form of the logs on stderr
+    #[arg(long, global = true, value_name = "FORMAT", env = "LAKESMITH_LOG_FORMAT", help_heading = "Common options")]
+    pub(crate) log_format: Option<LogFormat>,
+}
+
+/// Form of the log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Compact small files into larger ones, rows unchanged
+    #[command(after_help = rewrite::OPTIMIZE_EXAMPLES)]
+    Optimize(Box<OptimizeArgs>),
+    /// Rewrite files that still hold deleted rows or dropped columns (REORG … APPLY (PURGE))
+    #[command(after_help = rewrite::REORG_EXAMPLES)]
+    Reorg(Box<ReorgArgs>),
+    /// Show a table's size, layout, properties and protocol (DESCRIBE DETAIL)
+    #[command(after_help = "Examples:\n  lakesmith detail /lake/events\n  \
+        lakesmith detail s3://lake/events --version 12 --json\n  \
+        lakesmith detail /lake/events --timestamp '2026-01-31 12:00:00'")]
+    Detail(AtArgs),
+    /// Show a table's commits, newest first (DESCRIBE HISTORY)
+    #[command(after_help = "Examples:\n  lakesmith history /lake/events --limit 10\n  \
+        lakesmith history /lake/events --data-changes --json")]
+    History(HistoryArgs),
+    /// List a table's live data files
+    #[command(after_help = "Examples:\n  lakesmith files /lake/events\n  \
+        lakesmith files /lake/events --version 3 --json | jq '.[].path'")]
+    Files(AtArgs),
+    /// Write a checkpoint of the newest version, so that readers start faster
+    #[command(after_help = "Example:\n  lakesmith checkpoint s3://lake/events")]
+    Checkpoint(TableArgs),
+    /// Run SQL statements in one session, in Spark's or Trino's spelling; the first failure stops
+    #[command(after_help = "Examples:\n  \
+        lakesmith sql \"OPTIMIZE delta.`/lake/events`; DESCRIBE HISTORY delta.`/lake/events` LIMIT 1\"\n  \
+        lakesmith sql --file nightly.sql\n  \
+        echo \"DESCRIBE DETAIL delta.`/lake/events`\" | lakesmith sql --json")]
+    Sql(SqlArgs),
+    /// Make a table of many small files, repair it and prove that every row is still there
+    #[command(after_help = "Examples:\n  lakesmith demo\n  lakesmith demo --dir /tmp/lakesmith-demo --rows 1000000")]
+    Demo(DemoArgs),
+    /// Print the completion script of a shell
+    #[command(after_help = "Examples:\n  lakesmith completions bash > /etc/bash_completion.d/lakesmith\n  \
+        lakesmith completions zsh > ~/.zfunc/_lakesmith\n  \
+        lakesmith completions fish > ~/.config/fish/completions/lakesmith.fish")]
+    Completions(CompletionsArgs),
+    /// Print every setting and every LAKESMITH_* variable with its meaning
+    #[command(after_help = "Precedence: flag, LAKESMITH_* variable, --set or SET, table property, default.\n\n\
+        Examples:\n  lakesmith config\n  lakesmith config --json")]
+    Config,
+}
+
+/// A table.
+#[derive(Debug, Args)]
+pub(crate) struct TableArgs {
+    /// Path, URL or delta.`path`
+    pub(crate) table: String,
+}
+
+/// A table at a version.
+#[derive(Debug, Args)]
+pub(crate) struct AtArgs {
+    /// Path, URL or delta.`path`
+    pub(crate) table: String,
+    /// Look at this version instead of the newest
+    #[arg(long, value_name = "N", conflicts_with = "timestamp")]
+    pub(crate) version: Option<u64>,
+    /// Look at the last version committed at or before this time (ISO 8601; UTC unless it has an offset)
+    #[arg(long, value_name = "TIME", value_parser = values::timestamp_ms)]
+    pub(crate) timestamp: Option<i64>,
+}
+
+impl AtArgs {
+    /// The version meant.
+    pub(crate) fn at(&self) -> TimeTravel {
+        match (self.version, self.timestamp) {
+            (Some(version), _) => TimeTravel::Version(version),
+            (None, Some(timestamp_ms)) => TimeTravel::Timestamp(timestamp_ms),
+            (None, None) => TimeTravel::Latest,
+        }
+    }
+}
+
+/// Arguments of `history`.
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// Path, URL or delta.`path`
+    pub(crate) table: String,
+    /// Newest commits at most
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Only commits that changed data, without maintenance
+    #[arg(long)]
+    pub(crate) data_changes: bool,
+}
+
+/// Arguments of `sql`.
+#[derive(Debug, Args)]
+pub(crate) struct SqlArgs {
+    /// Statements, separated by semicolons; `-` or nothing reads them from standard input
+    #[arg(value_name = "STATEMENTS", conflicts_with = "file")]
+    pub(crate) statements: Option<String>,
+    /// Read the statements from a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) resources: ResourceArgs,
+}
+
+/// What a run may use.
+#[derive(Debug, Args)]
+pub(crate) struct ResourceArgs {
+    /// Memory for reading and writing over all threads
+    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_MEMORY")]
+    pub(crate) memory: Option<u64>,
+    /// Files rewritten at once
+    #[arg(long, value_name = "N", value_parser = values::threads, env = "LAKESMITH_THREADS")]
+    pub(crate) threads: Option<usize>,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Keep the demo's table in this folder (else: a temporary folder)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Rows in the demo's table
+    #[arg(long, value_name = "N")]
+    pub(crate) rows: Option<u64>,
+    #[command(flatten)]
+    pub(crate) resources: ResourceArgs,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Command line that was not understood (or that asked for help), and whether it asked for JSON.
+pub(crate) struct Refused {
+    pub(crate) error: clap::Error,
+    pub(crate) json: bool,
+}
+
+/// Reads the process's arguments.
+pub(crate) fn parse() -> Result<Cli, Refused> {
+    let raw: Vec<OsString> = std::env::args_os().collect();
+    Cli::try_parse_from(&raw).map_err(|error| {
+        let json = raw.iter().skip(1).take_while(|a| *a != "--").any(|a| a == "--json");
+        Refused { error, json }
+    })
+}
+
+/// The `LAKESMITH_*` variables that stand for flags: name -> (flag, meaning).
+pub(crate) fn variables() -> BTreeMap<String, (String, String)> {
+    let command = Cli::command();
+    let mut found = BTreeMap::new();
+    for each in std::iter::once(&command).chain(command.get_subcommands()) {
+        for arg in each.get_arguments() {
+            let (Some(name), Some(flag)) = (arg.get_env(), arg.get_long()) else { continue };
+            let meaning = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            found.insert(name.to_string_lossy().into_owned(), (format!("--{flag}"), meaning));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_shows_an_example() {
+        for verb in Cli::command().get_subcommands() {
+            let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(examples.contains(&format!("lakesmith {}", verb.get_name())), "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn variables_name_their_flags() {
+        let variables = variables();
+        assert_eq!(variables["LAKESMITH_TARGET_SIZE"].0, "--target-size");
+        assert_eq!(variables["LAKESMITH_LOG_FORMAT"].0, "--log-format");
+    }
+}

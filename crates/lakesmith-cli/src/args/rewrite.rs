@@ -1,0 +1,87 @@
+//! Arguments of the verbs that rewrite data files.
+
+use clap::Args;
+
+use super::{ResourceArgs, values};
+
+pub(crate) const OPTIMIZE_EXAMPLES: &str = "\
+Examples:
+  lakesmith optimize /lake/events --dry-run
+  lakesmith optimize s3://lake/events --target-size 256MiB --where \"day >= '2026-01-01'\"
+  lakesmith optimize /lake/events --memory 2GiB --threads 4 --commit-every 50GiB --verify --json
+
+Running it again commits nothing. Rows that others append or delete meanwhile are kept.";
+
+pub(crate) const REORG_EXAMPLES: &str = "\
+Examples:
+  lakesmith reorg /lake/events --purge
+  lakesmith reorg s3://lake/events --purge --where \"day < '2026-01-01'\" --dry-run
+
+The old files stay readable for time travel until a vacuum removes them.";
+
+/// Arguments of `optimize`.
+#[derive(Debug, Args)]
+pub(crate) struct OptimizeArgs {
+    /// Path, URL or delta.`path`
+    pub(crate) table: String,
+    #[command(flatten)]
+    pub(crate) rewrite: RewriteArgs,
+    /// Rewrite also the files that an earlier run with this target made
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Recluster everything (clustered tables only)
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Columns to order by along a Z-curve
+    #[arg(long, value_name = "COLUMNS", value_parser = values::columns)]
+    pub(crate) zorder_by: Option<values::Columns>,
+}
+
+/// Arguments of `reorg`.
+#[derive(Debug, Args)]
+pub(crate) struct ReorgArgs {
+    /// Path, URL or delta.`path`
+    pub(crate) table: String,
+    /// Purge deleted rows and dropped columns (required: the only kind of reorganisation)
+    #[arg(long)]
+    pub(crate) purge: bool,
+    #[command(flatten)]
+    pub(crate) rewrite: RewriteArgs,
+}
+
+/// What `optimize` and `reorg` share.
+#[derive(Debug, Args)]
+pub(crate) struct RewriteArgs {
+    /// Only partitions for which this holds, in SQL: "day >= '2026-01-01'"
+    #[arg(long = "where", value_name = "PREDICATE")]
+    pub(crate) predicate: Option<String>,
+    /// Size of the files to make
+    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_TARGET_SIZE")]
+    pub(crate) target_size: Option<u64>,
+    /// Print what would be done and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Compare a content hash of all rows before and after, ahead of the commit
+    #[arg(long)]
+    pub(crate) verify: bool,
+    #[command(flatten)]
+    pub(crate) resources: ResourceArgs,
+    /// Commit whenever this many bytes of input are rewritten, instead of once at the end
+    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_COMMIT_EVERY")]
+    pub(crate) commit_every: Option<u64>,
+    /// Give up retrying a commit after this long
+    #[arg(long, value_name = "DURATION", value_parser = values::duration_ms, env = "LAKESMITH_COMMIT_TIMEOUT")]
+    pub(crate) commit_timeout: Option<u64>,
+    /// Rows a file at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), env = "LAKESMITH_MAX_ROWS_PER_FILE")]
+    pub(crate) max_rows_per_file: Option<u64>,
+    /// Codec of the files to make: zstd, snappy, gzip, lz4_raw, brotli, none (else: the inputs' own)
+    #[arg(long, value_name = "CODEC", env = "LAKESMITH_COMPRESSION")]
+    pub(crate) compression: Option<String>,
+    /// Rows a row group at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), env = "LAKESMITH_ROW_GROUP_ROWS")]
+    pub(crate) row_group_rows: Option<u64>,
+    /// Text to keep in the table's history with the commit
+    #[arg(long, value_name = "TEXT", env = "LAKESMITH_USER_METADATA")]
+    pub(crate) user_metadata: Option<String>,
+}

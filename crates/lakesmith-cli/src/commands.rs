@@ -1,0 +1,169 @@
+//! One function a verb: options from arguments, one call into the library, the result to the output.
+
+use std::io::{IsTerminal, Read};
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::CommandFactory;
+use lakesmith::op::{HistoryOptions, Operation, Report};
+use lakesmith::{Cancel, DemoOptions, Error, Progress, Result, Session, SessionOptions};
+
+use crate::args::{Cli, DemoArgs, OptimizeArgs, ReorgArgs, ResourceArgs, Shared, SqlArgs, Verb};
+use crate::exit::Failure;
+use crate::output::{Stdout, json, reference, tables};
+use crate::progress::Screen;
+use crate::{settings, signals};
+
+/// Where a command gets its session from and puts its results.
+struct Context<'a> {
+    shared: Shared,
+    screen: &'a Arc<Screen>,
+    out: &'a mut Stdout,
+}
+
+/// Runs the command line's verb.
+///
+/// # Errors
+/// The library's, and Unavailable when results cannot be written.
+pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<(), Failure> {
+    let mut context = Context { shared: cli.shared, screen, out };
+    let done = match cli.verb {
+        Verb::Optimize(args) => return context.optimize(*args),
+        Verb::Reorg(args) => return context.reorg(*args),
+        Verb::Sql(args) => return context.sql(&args),
+        Verb::Detail(args) => context.report(&args.table, Operation::Detail(args.at())),
+        Verb::Files(args) => context.report(&args.table, Operation::Files(args.at())),
+        Verb::Checkpoint(args) => context.report(&args.table, Operation::Checkpoint),
+        Verb::History(args) => {
+            let options = HistoryOptions { limit: args.limit, data_changes: args.data_changes };
+            context.report(&args.table, Operation::History(options))
+        }
+        Verb::Demo(args) => context.demo(args),
+        Verb::Config => context.config(),
+        Verb::Completions(args) => {
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "lakesmith", &mut script);
+            context.out.bytes(&script)
+        }
+    };
+    done.map_err(Failure::from)
+}
+
+impl Context<'_> {
+    // Signals are watched only from here on: until then Ctrl-C ends the process, as while statements are being typed.
+    fn session(&self, resources: Option<&ResourceArgs>) -> Result<Session> {
+        let cancel = Cancel::default();
+        signals::watch(cancel.clone(), Arc::clone(self.screen))?;
+        Session::new(SessionOptions {
+            settings: settings::of_session(&self.shared, resources),
+            cancel,
+            progress: Arc::clone(self.screen) as Arc<dyn Progress>,
+            ..SessionOptions::default()
+        })
+    }
+
+    fn optimize(&mut self, args: OptimizeArgs) -> Result<(), Failure> {
+        let session = self.session(Some(&args.rewrite.resources))?;
+        let table = args.table.clone();
+        let options = settings::of_optimize(&session, args)?;
+        Ok(self.run(&session, &table, Operation::Optimize(options))?)
+    }
+
+    fn reorg(&mut self, args: ReorgArgs) -> Result<(), Failure> {
+        if !args.purge {
+            return Err(Error::usage(
+                "reorg needs --purge: it rewrites the files that still hold deleted rows or dropped columns",
+            )
+            .into());
+        }
+        let session = self.session(Some(&args.rewrite.resources))?;
+        let table = args.table.clone();
+        let options = settings::of_reorg(&session, args)?;
+        Ok(self.run(&session, &table, Operation::Reorg(options))?)
+    }
+
+    fn report(&mut self, table: &str, operation: Operation) -> Result<()> {
+        let session = self.session(None)?;
+        self.run(&session, table, operation)
+    }
+
+    fn run(&mut self, session: &Session, table: &str, operation: Operation) -> Result<()> {
+        let started = Instant::now();
+        let report = session.run(table, operation)?;
+        self.screen.clear();
+        if self.shared.json {
+            return json::document(self.out, &report);
+        }
+        if let Report::Done { version } = report {
+            return self.out.line(&format!("checkpoint written at version {version}"));
+        }
+        tables::report(self.out, &report, started.elapsed())
+    }
+
+    fn sql(&mut self, args: &SqlArgs) -> Result<(), Failure> {
+        let text = statements(args)?;
+        let mut session = self.session(Some(&args.resources))?;
+        let mut started = Instant::now();
+        let done = session.sql(&text, &mut |result| {
+            self.screen.clear();
+            if self.shared.json {
+                json::rows(self.out, &result)?;
+            } else {
+                tables::sql(self.out, &result, started.elapsed())?;
+            }
+            started = Instant::now();
+            self.out.flush()
+        });
+        done.map_err(|error| Failure::in_sql(error, &text))
+    }
+
+    fn demo(&mut self, args: DemoArgs) -> Result<()> {
+        let session = self.session(Some(&args.resources))?;
+        let defaults = DemoOptions::default();
+        let options = DemoOptions { dir: args.dir.or(defaults.dir), rows: args.rows.unwrap_or(defaults.rows) };
+        let (json, screen, out) = (self.shared.json, self.screen, &mut *self.out);
+        let mut written = Ok(());
+        let report = lakesmith::demo(&session, options, &mut |text| {
+            screen.clear();
+            if json {
+                screen.notice(text);
+            } else if written.is_ok() {
+                written = out.line(text).and_then(|()| out.flush());
+            }
+        })?;
+        written?;
+        if json { json::document(self.out, &report) } else { Ok(()) }
+    }
+
+    fn config(&mut self) -> Result<()> {
+        let reference = reference::Reference::new();
+        if self.shared.json { json::document(self.out, &reference.json()) } else { reference.write(self.out) }
+    }
+}
+
+fn statements(args: &SqlArgs) -> Result<String> {
+    match (&args.statements, &args.file) {
+        (Some(text), _) if text != "-" => Ok(text.clone()),
+        (_, Some(path)) => {
+            let error = |e: std::io::Error| {
+                let error = match e.kind() {
+                    std::io::ErrorKind::NotFound => Error::not_found("the file of statements does not exist"),
+                    std::io::ErrorKind::InvalidData => Error::usage("the file of statements is not UTF-8 text"),
+                    _ => Error::unavailable("cannot read the file of statements"),
+                };
+                error.with("path", path.display()).caused_by(e)
+            };
+            std::fs::read_to_string(path).map_err(error)
+        }
+        (None, None) if std::io::stdin().is_terminal() => {
+            Err(Error::usage("no statements: give them as an argument, with --file FILE, or on standard input"))
+        }
+        _ => {
+            let mut text = String::new();
+            std::io::stdin().lock().read_to_string(&mut text).map_err(|e| {
+                Error::usage("cannot read statements from standard input, which must be UTF-8 text").caused_by(e)
+            })?;
+            Ok(text)
+        }
+    }
+}
