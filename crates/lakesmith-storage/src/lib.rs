@@ -7,9 +7,10 @@
 
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
 
+#[cfg(feature = "testsuite")]
+pub mod conformance;
 pub mod control;
 mod encoding;
-pub mod env;
 mod failure;
 mod list;
 mod local;

@@ -35,6 +35,13 @@ pub struct SweepPlan {
     objects: BTreeSet<Location>,
 }
 
+impl UncommittedProof {
+    /// The run failed before it sent its first commit.
+    pub fn never_tried() -> Self {
+        Self::default()
+    }
+}
+
 impl SweepPlan {
     /// The files that this run wrote and did not commit.
     ///
@@ -62,7 +69,7 @@ impl SweepPlan {
     /// # Errors
     /// `Internal` if a log file is among them.
     pub fn abandoned(outputs: Vec<Location>) -> Result<SweepPlan> {
-        Self::own_uncommitted(outputs, UncommittedProof::default())
+        Self::own_uncommitted(outputs, UncommittedProof::never_tried())
     }
 
     /// The objects, sorted.
