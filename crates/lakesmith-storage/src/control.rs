@@ -24,7 +24,10 @@ impl Cancel {
     /// [`ErrorKind::Cancelled`] once somebody asked.
     pub fn check(&self) -> Result<()> {
         if self.is_cancelled() {
-            return Err(Error::new(ErrorKind::Cancelled, "stopped at the user's request; nothing further was committed"));
+            return Err(Error::new(
+                ErrorKind::Cancelled,
+                "stopped at the user's request; nothing further was committed",
+            ));
         }
         Ok(())
     }

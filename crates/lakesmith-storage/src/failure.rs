@@ -13,7 +13,9 @@ pub(crate) fn storage_error(source: object_store::Error, action: &str, location:
     use object_store::Error as E;
     let base = match &source {
         E::NotFound { .. } => Error::not_found(format!("cannot {action}: no such object")),
-        E::AlreadyExists { .. } => Error::new(ErrorKind::Conflict, format!("cannot {action}: the object exists already")),
+        E::AlreadyExists { .. } => {
+            Error::new(ErrorKind::Conflict, format!("cannot {action}: the object exists already"))
+        }
         E::Precondition { .. } | E::NotModified { .. } => {
             Error::new(ErrorKind::Conflict, format!("cannot {action}: the object changed meanwhile"))
         }

@@ -128,8 +128,13 @@ pub(crate) fn open(root: &Location, options: &StoreOptions) -> Result<Arc<dyn Ob
 
 fn s3(root: &Location, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
     let mut builder = AmazonS3Builder::new().with_retry(options.retry());
-    if options.endpoint_is_plain(&["aws_endpoint_url", "aws_endpoint", "aws_endpoint_url_s3", "endpoint", "endpoint_url"])
-    {
+    if options.endpoint_is_plain(&[
+        "aws_endpoint_url",
+        "aws_endpoint",
+        "aws_endpoint_url_s3",
+        "endpoint",
+        "endpoint_url",
+    ]) {
         builder = builder.with_allow_http(true);
     }
     for (key, value) in options.parsed::<AmazonS3ConfigKey>() {

@@ -8,7 +8,9 @@ use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use lakesmith_core::{Error, Result};
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
+use object_store::{
+    GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
+};
 
 use crate::failure::storage_error;
 use crate::location::{Location, Scheme};
@@ -245,9 +247,7 @@ impl Store {
         prefix: &Location,
     ) -> BoxStream<'static, Result<ObjectInfo>> {
         let (store, prefix) = (self.clone(), prefix.clone());
-        listed
-            .map(move |meta| meta.map(|m| store.info(m)).map_err(|e| storage_error(e, "list", &prefix)))
-            .boxed()
+        listed.map(move |meta| meta.map(|m| store.info(m)).map_err(|e| storage_error(e, "list", &prefix))).boxed()
     }
 
     /// Requests sent through this store and its clones, and through [`Store::object_store`].

@@ -34,15 +34,19 @@ async fn s3_conforms() {
     let error = Store::open(&root, &wrong).unwrap().get(&root.join("x")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let text = error.to_string();
-    assert!(text.contains("AWS_SECRET_ACCESS_KEY") && text.contains("s3://lake/") && !text.contains("not-the-key"), "{text}");
+    assert!(
+        text.contains("AWS_SECRET_ACCESS_KEY") && text.contains("s3://lake/") && !text.contains("not-the-key"),
+        "{text}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn abfss_conforms() {
     let Ok(endpoint) = std::env::var("LAKESMITH_TEST_ABFSS") else { return };
-    let options = StoreOptions::default().with("AZURE_STORAGE_USE_EMULATOR", "true").with(
-        "AZURE_STORAGE_ENDPOINT",
-        &endpoint,
+    // Azurite serves every account below its name, and has one documented account.
+    let options = StoreOptions::default().with("AZURE_STORAGE_ENDPOINT", &format!("{endpoint}/devstoreaccount1")).with(
+        "AZURE_STORAGE_ACCOUNT_KEY",
+        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
     );
     let root = fresh("abfss://lake@devstoreaccount1.dfs.core.windows.net");
     let store = Store::open(&root, &options).unwrap();

@@ -35,7 +35,11 @@ impl ObjectStore for NoBulk {
         self.0.put_opts(location, payload, options).await
     }
 
-    async fn put_multipart_opts(&self, location: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
         self.0.put_multipart_opts(location, options).await
     }
 
