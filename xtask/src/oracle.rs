@@ -1,0 +1,48 @@
+//! The foreign readers: where they are, and how they are run.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::process;
+
+/// An installed set of foreign readers.
+pub(crate) struct Oracle {
+    home: PathBuf,
+    scripts: PathBuf,
+}
+
+impl Oracle {
+    /// Installs what is missing, and waits for another run that is doing so.
+    ///
+    /// # Errors
+    /// When a tool is missing (Python, Java, Maven) or a package registry cannot be reached.
+    pub(crate) fn install(root: &Path, services: bool) -> Result<Self> {
+        let oracle = Self { home: home()?, scripts: root.join("oracle") };
+        let mut command = Command::new("bash");
+        command.arg(oracle.scripts.join("setup.sh")).env("LAKESMITH_ORACLE_HOME", &oracle.home);
+        if services {
+            command.arg("services");
+        }
+        process::run(&mut command).context("the foreign readers could not be installed")?;
+        Ok(oracle)
+    }
+
+    /// A Python program of the oracle's environment, run in the oracle's folder.
+    pub(crate) fn python<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(self.home.join("venv/bin/python"));
+        command.args(args).current_dir(&self.scripts).env("LAKESMITH_ORACLE_HOME", &self.home);
+        command
+    }
+}
+
+fn home() -> Result<PathBuf> {
+    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(home) = of("LAKESMITH_ORACLE_HOME") {
+        return Ok(home);
+    }
+    let cache = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
+    Ok(cache.context("set HOME or LAKESMITH_ORACLE_HOME: nowhere to install the foreign readers")?.join("lakesmith"))
+}

@@ -1,0 +1,104 @@
+//! Running other programs, and telling what is run.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Prints a line to standard error: standard output belongs to the programs that are run.
+#[expect(clippy::print_stderr, reason = "this is the one place where xtask prints")]
+pub(crate) fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+/// The cargo that runs us.
+pub(crate) fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    command.current_dir(root);
+    command
+}
+
+/// Runs a program with our own outputs and gives its exit code.
+///
+/// # Errors
+/// When it cannot be started or a signal ended it.
+pub(crate) fn status(command: &mut Command) -> Result<i32> {
+    let shown = shown(command);
+    say(&format!("\n$ {shown}"));
+    let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot start {shown}"))?;
+    status.code().with_context(|| format!("a signal ended {shown}"))
+}
+
+/// Runs a program that must succeed.
+///
+/// # Errors
+/// When it cannot be started or fails.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    match status(command)? {
+        0 => Ok(()),
+        code => bail!("exit code {code} from {}", shown(command)),
+    }
+}
+
+/// Runs a program that must succeed, in silence, and gives its standard output.
+///
+/// # Errors
+/// When it cannot be started, fails, or prints no UTF-8.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let shown = shown(command);
+    let done = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {shown}"))?;
+    if !done.status.success() {
+        bail!("{} from {shown}", done.status);
+    }
+    String::from_utf8(done.stdout).with_context(|| format!("the output of {shown} is not UTF-8"))
+}
+
+/// Builds the command line tool and gives its path, wherever cargo puts it.
+///
+/// # Errors
+/// When it does not build.
+pub(crate) fn build_binary(root: &Path, release: bool) -> Result<PathBuf> {
+    let mut command = cargo(root);
+    command.args(["build", "-p", "lakesmith-cli", "--bin", "lakesmith"]);
+    command.arg("--message-format=json-render-diagnostics");
+    if release {
+        command.arg("--release");
+    }
+    say(&format!("\n$ {}", shown(&command)));
+    executable(&output(&mut command)?).context("cargo built no binary named lakesmith")
+}
+
+fn executable(messages: &str) -> Option<PathBuf> {
+    let of = |line: &str| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let path = message.get("executable")?.as_str()?;
+        (message.pointer("/target/name")? == "lakesmith").then(|| PathBuf::from(path))
+    };
+    messages.lines().rev().find_map(of)
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binary_is_found_among_cargos_messages() {
+        let messages = concat!(
+            "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"build-script-build\"},\"executable\":\"/t/b\"}\n",
+            "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"lakesmith\"},\"executable\":\"/t/lakesmith\"}\n",
+            "{\"reason\":\"build-finished\",\"success\":true}\n",
+        );
+        assert_eq!(executable(messages), Some(PathBuf::from("/t/lakesmith")));
+        assert_eq!(executable("{\"reason\":\"build-finished\",\"success\":true}\n"), None);
+    }
+}
