@@ -1,1 +1,34 @@
-//! Placeholder.
+//! The data room: reads, rewrites and verifies Parquet within a memory limit. It never sees a table format.
+//!
+//! ```text
+//! RewriteTask -> LocalExecutor -> rewrite: source -> file_read -> adapt -> tracking -> output -> RewriteOutcome
+//!                                          (ranges)  (batches)                          (upload, statistics)
+//! ```
+
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
+
+mod adapt;
+mod calendar;
+mod cast;
+mod constants;
+mod content_hash;
+mod control;
+mod dropped;
+mod encoding;
+mod executor;
+mod failure;
+mod file_read;
+mod footer;
+mod output;
+mod rewrite;
+mod source;
+mod stats;
+mod target;
+mod tracking;
+mod upload_sink;
+mod vector;
+
+pub use control::RewriteControl;
+pub use dropped::dropped_column_in_footer;
+pub use executor::{LocalExecutor, RunFailure};
+pub use rewrite::{TaskContext, rewrite};

@@ -1,0 +1,71 @@
+//! Failures of the Parquet and Arrow libraries as the workspace's errors, naming the file.
+
+use std::fmt::Display;
+
+use arrow::error::ArrowError;
+use lakesmith_core::error::Cause;
+use lakesmith_core::{Error, ErrorKind, Result};
+use parquet::errors::ParquetError;
+
+/// The error for a Parquet failure while reading `path`. A storage error inside is handed through as it is.
+pub(crate) fn read_error(source: ParquetError, path: &dyn Display) -> Error {
+    match source {
+        ParquetError::External(inner) => unwrap_cause(inner).unwrap_or_else(|other| corrupt(path).caused_by(other)),
+        ParquetError::NYI(why) => {
+            Error::unsupported(format!("the Parquet file uses something that cannot be read: {why}")).with("path", path)
+        }
+        other => corrupt(path).caused_by(other),
+    }
+}
+
+/// The error for an Arrow failure while decoding `path`.
+pub(crate) fn decode_error(source: ArrowError, path: &dyn Display) -> Error {
+    match source {
+        ArrowError::ExternalError(inner) => unwrap_cause(inner).unwrap_or_else(|other| corrupt(path).caused_by(other)),
+        other => corrupt(path).caused_by(other),
+    }
+}
+
+/// The workspace's error below the wrappers that the libraries put around it.
+fn unwrap_cause(cause: Cause) -> Result<Error, Cause> {
+    let cause = match cause.downcast::<Error>() {
+        Ok(error) => return Ok(*error),
+        Err(other) => other,
+    };
+    let cause = match cause.downcast::<ParquetError>().map(|e| *e) {
+        Ok(ParquetError::External(inner)) => return unwrap_cause(inner),
+        Ok(other) => return Err(Box::new(other)),
+        Err(other) => other,
+    };
+    match cause.downcast::<std::io::Error>().map(|e| *e) {
+        Ok(io) if io.get_ref().is_some() => match io.into_inner() {
+            Some(inner) => unwrap_cause(inner),
+            None => Err("an I/O error without a cause".into()),
+        },
+        Ok(io) => Err(Box::new(io)),
+        Err(other) => Err(other),
+    }
+}
+
+/// The error for a failure while writing `path`.
+pub(crate) fn write_error(source: ParquetError, path: &dyn Display) -> Error {
+    let failed = || Error::internal("the Parquet writer failed").with("path", path);
+    match source {
+        ParquetError::External(inner) => unwrap_cause(inner).unwrap_or_else(|other| failed().caused_by(other)),
+        other => failed().caused_by(other),
+    }
+}
+
+/// A missing data file gets the class that Spark gives to it.
+pub(crate) fn missing_file(error: Error) -> Error {
+    if error.kind() == ErrorKind::NotFound { error.class("FAILED_READ_FILE.FILE_NOT_EXIST") } else { error }
+}
+
+/// Names the file in an error of an operation on arrays in memory.
+pub(crate) fn in_file<T>(result: Result<T, ArrowError>, path: &dyn Display) -> Result<T> {
+    result.map_err(|e| decode_error(e, path))
+}
+
+fn corrupt(path: &dyn Display) -> Error {
+    Error::corrupt("the data file is not readable as Parquet; restore it or remove it from the table").with("path", path)
+}

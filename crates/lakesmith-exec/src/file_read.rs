@@ -1,0 +1,211 @@
+//! One input file as a stream of raw batches, row group by row group, the next one fetched ahead.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
+use bytes::Bytes;
+use lakesmith_core::{Error, Result};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::ParquetMetaData;
+use tokio::task::JoinHandle;
+
+use crate::failure::{decode_error, read_error};
+use crate::footer::Footer;
+use crate::source::{FileHandle, Window, chunk_ranges, fetch};
+
+/// Rows a batch at most.
+const MAX_BATCH_ROWS: u64 = 32_768;
+
+/// A file's footer with the Arrow schema under which it is read.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenFile {
+    /// How to read its bytes.
+    pub handle: Arc<FileHandle>,
+    /// Its footer.
+    pub footer: Footer,
+    reader: ArrowReaderMetadata,
+}
+
+impl OpenFile {
+    /// Derives the schema; INT96 is read as microseconds, so that no year overflows.
+    ///
+    /// # Errors
+    /// Unsupported or Corrupt, naming the file.
+    pub(crate) fn new(handle: Arc<FileHandle>, footer: Footer) -> Result<OpenFile> {
+        let metadata = Arc::clone(&footer.metadata);
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let failed = |e| read_error(e, &handle.location);
+        let mut reader = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options.clone()).map_err(failed)?;
+        if let Some(schema) = without_nanosecond_int96(reader.schema(), &metadata) {
+            let options = options.with_schema(Arc::new(schema));
+            reader = ArrowReaderMetadata::try_new(metadata, options).map_err(failed)?;
+        }
+        Ok(OpenFile { handle, footer, reader })
+    }
+
+    /// Root columns of the file.
+    pub(crate) fn fields(&self) -> &Fields {
+        self.reader.schema().fields()
+    }
+}
+
+fn without_nanosecond_int96(schema: &Schema, metadata: &ParquetMetaData) -> Option<Schema> {
+    let columns = metadata.file_metadata().schema_descr().columns();
+    if columns.iter().all(|c| c.physical_type() != PhysicalType::INT96) {
+        return None;
+    }
+    let mut leaves = columns.iter().map(|c| c.physical_type());
+    let fields: Vec<FieldRef> = schema.fields().iter().map(|f| rewrite_leaves(f, &mut leaves)).collect();
+    Some(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn rewrite_leaves(field: &FieldRef, leaves: &mut dyn Iterator<Item = PhysicalType>) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Struct(children) => {
+            DataType::Struct(children.iter().map(|c| rewrite_leaves(c, leaves)).collect())
+        }
+        DataType::List(inner) => DataType::List(rewrite_leaves(inner, leaves)),
+        DataType::Map(inner, sorted) => DataType::Map(rewrite_leaves(inner, leaves), *sorted),
+        other => match leaves.next() {
+            Some(PhysicalType::INT96) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            _ => other.clone(),
+        },
+    };
+    Arc::new(Field::clone(field).with_data_type(data_type))
+}
+
+/// Reads the wanted root columns of a file.
+pub(crate) struct FileReader<'a> {
+    file: &'a OpenFile,
+    roots: Vec<usize>,
+    window_bytes: u64,
+    batch_bytes: u64,
+    next_group: usize,
+    current: Option<ParquetRecordBatchReader>,
+    ahead: Option<(usize, Fetch)>,
+    row_bytes: u64,
+}
+
+/// Chunks on their way; dropping it stops the request.
+struct Fetch(JoinHandle<Result<Vec<(u64, Bytes)>>>);
+
+impl Drop for Fetch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl<'a> FileReader<'a> {
+    /// `window_bytes`: compressed bytes fetched at once; `batch_bytes`: decoded bytes of a batch, about.
+    pub(crate) fn new(file: &'a OpenFile, mut roots: Vec<usize>, window_bytes: u64, batch_bytes: u64) -> Self {
+        roots.sort_unstable();
+        roots.dedup();
+        FileReader { file, roots, window_bytes, batch_bytes, next_group: 0, current: None, ahead: None, row_bytes: 1 }
+    }
+
+    /// Root columns in the order in which they stand in the batches.
+    pub(crate) fn roots(&self) -> &[usize] {
+        &self.roots
+    }
+
+    /// Uncompressed bytes of a row of the current row group, about.
+    pub(crate) fn row_bytes(&self) -> u64 {
+        self.row_bytes
+    }
+
+    /// The next batch with at least one row.
+    ///
+    /// # Errors
+    /// Corrupt naming the file, those of the storage.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(reader) = &mut self.current {
+                match reader.next() {
+                    Some(Ok(batch)) if batch.num_rows() == 0 => continue,
+                    Some(Ok(batch)) => return Ok(Some(batch)),
+                    Some(Err(e)) => return Err(decode_error(e, &self.file.handle.location)),
+                    None => self.current = None,
+                }
+            }
+            if self.next_group >= self.file.footer.metadata.num_row_groups() {
+                return Ok(None);
+            }
+            let group = self.next_group;
+            self.next_group += 1;
+            if self.file.footer.metadata.row_group(group).num_rows() > 0 {
+                self.current = Some(self.open_group(group)?);
+            }
+        }
+    }
+
+    fn open_group(&mut self, group: usize) -> Result<ParquetRecordBatchReader> {
+        let (rows, width) = self.width(group);
+        self.row_bytes = width;
+        let batch_rows = (self.batch_bytes / width).clamp(1, MAX_BATCH_ROWS).min(rows.max(1));
+        let chunks = match self.ahead.take() {
+            Some((at, mut fetch)) if at == group => self.wait(&mut fetch)?,
+            _ => match self.start(group) {
+                Some(mut fetch) => self.wait(&mut fetch)?,
+                None => Vec::new(),
+            },
+        };
+        // A single window is in use while the next one arrives.
+        if group + 1 < self.file.footer.metadata.num_row_groups() {
+            self.ahead = self.start(group + 1).map(|fetch| (group + 1, fetch));
+        }
+        let window = Window::new(Arc::clone(&self.file.handle), chunks, self.roots.len());
+        let schema = self.file.reader.parquet_schema();
+        ParquetRecordBatchReaderBuilder::new_with_metadata(window, self.file.reader.clone())
+            .with_row_groups(vec![group])
+            .with_projection(ProjectionMask::roots(schema, self.roots.iter().copied()))
+            .with_batch_size(batch_rows as usize)
+            .build()
+            .map_err(|e| read_error(e, &self.file.handle.location))
+    }
+
+    /// Starts fetching a row group, unless it is larger than the window: then its pages are read one by one.
+    fn start(&self, group: usize) -> Option<Fetch> {
+        let ranges = chunk_ranges(&self.file.footer.metadata, group, &|root| self.roots.binary_search(&root).is_ok());
+        let bytes: u64 = ranges.iter().map(|r| r.end - r.start).sum();
+        if bytes > self.window_bytes {
+            return None;
+        }
+        let (handle, footer) = (Arc::clone(&self.file.handle), self.file.footer.clone());
+        let runtime = handle.runtime.clone();
+        Some(Fetch(runtime.spawn(async move { fetch(&handle, &ranges, footer.tail_start, &footer.tail).await })))
+    }
+
+    fn wait(&self, fetch: &mut Fetch) -> Result<Vec<(u64, Bytes)>> {
+        self.file
+            .handle
+            .runtime
+            .block_on(&mut fetch.0)
+            .map_err(|e| Error::internal("a read was stopped").with("path", &self.file.handle.location).caused_by(e))?
+    }
+
+    /// Rows of a row group and the decoded bytes of one, about.
+    fn width(&self, group: usize) -> (u64, u64) {
+        let metadata = &self.file.footer.metadata;
+        let schema = metadata.file_metadata().schema_descr();
+        let group = metadata.row_group(group);
+        let rows = u64::try_from(group.num_rows()).unwrap_or(1).max(1);
+        let bytes: u64 = group
+            .columns()
+            .iter()
+            .enumerate()
+            .filter(|(leaf, _)| self.roots.binary_search(&schema.get_column_root_idx(*leaf)).is_ok())
+            .map(|(_, column)| {
+                let stored = u64::try_from(column.uncompressed_size()).unwrap_or(0);
+                let plain = column.unencoded_byte_array_data_bytes().and_then(|b| u64::try_from(b).ok()).unwrap_or(0);
+                // Dictionary indexes are narrower than what they decode to.
+                stored.max(plain).max(8 * u64::try_from(column.num_values()).unwrap_or(0))
+            })
+            .sum();
+        (rows, (bytes / rows).max(1))
+    }
+}

@@ -1,0 +1,184 @@
+//! Exact statistics over the rows that are written, leaf by leaf.
+
+use std::cmp::Ordering;
+
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{max, min};
+use arrow::datatypes::{
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema,
+    TimeUnit, TimestampMicrosecondType,
+};
+use lakesmith_core::table::{FileStats, LeafStats, Scalar};
+use lakesmith_core::{Error, Result};
+
+/// Gathers statistics over the batches of one file.
+#[derive(Debug, Clone)]
+pub(crate) struct StatsCollector {
+    leaves: Vec<Leaf>,
+    rows: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Leaf {
+    indexes: Vec<usize>,
+    stats: LeafStats,
+}
+
+impl StatsCollector {
+    /// Statistics of the given physical paths in the files' schema.
+    ///
+    /// # Errors
+    /// Internal if a path names no leaf.
+    pub(crate) fn new(paths: &[Vec<String>], schema: &Schema) -> Result<Self> {
+        let leaves = paths
+            .iter()
+            .map(|path| {
+                let mut fields = schema.fields();
+                let mut indexes = Vec::with_capacity(path.len());
+                for (depth, name) in path.iter().enumerate() {
+                    let index = fields.iter().position(|f| f.name() == name).ok_or_else(|| unknown_leaf(path))?;
+                    indexes.push(index);
+                    match fields[index].data_type() {
+                        DataType::Struct(children) if depth + 1 < path.len() => fields = children,
+                        _ if depth + 1 < path.len() => return Err(unknown_leaf(path)),
+                        _ => {}
+                    }
+                }
+                let stats = LeafStats { path: path.clone(), null_count: 0, min: None, max: None };
+                Ok(Leaf { indexes, stats })
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self { leaves, rows: 0 })
+    }
+
+    /// Takes a batch in.
+    pub(crate) fn observe(&mut self, batch: &RecordBatch) {
+        self.rows += batch.num_rows() as u64;
+        for leaf in &mut self.leaves {
+            let Some((first, rest)) = leaf.indexes.split_first() else { continue };
+            let mut array: &ArrayRef = batch.column(*first);
+            let mut nulls = array.nulls().cloned();
+            for index in rest {
+                array = array.as_struct().column(*index);
+                nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
+            }
+            leaf.stats.null_count += nulls.as_ref().map_or(0, |n| n.null_count() as u64);
+            if let Some((low, high)) = bounds(array, nulls.as_ref()) {
+                if leaf.stats.min.as_ref().is_none_or(|m| total(&low, m) == Ordering::Less) {
+                    leaf.stats.min = Some(low);
+                }
+                if leaf.stats.max.as_ref().is_none_or(|m| total(&high, m) == Ordering::Greater) {
+                    leaf.stats.max = Some(high);
+                }
+            }
+        }
+    }
+
+    /// The statistics of the file.
+    pub(crate) fn finish(self) -> FileStats {
+        FileStats { rows: self.rows, leaves: self.leaves.into_iter().map(|l| l.stats).collect() }
+    }
+}
+
+fn unknown_leaf(path: &[String]) -> Error {
+    Error::internal("statistics were asked for a column that is not written").with("column", path.join("."))
+}
+
+/// Spark's order, but with -0.0 below 0.0, so that bounds hold for readers that tell the zeros apart.
+fn total(a: &Scalar, b: &Scalar) -> Ordering {
+    match (a, b) {
+        (Scalar::Double(x), Scalar::Double(y)) => compare_floats(*x, *y),
+        _ => a.cmp(b),
+    }
+}
+
+fn compare_floats(a: f64, b: f64) -> Ordering {
+    match (a.is_nan(), b.is_nan()) {
+        (true, true) => Ordering::Equal,
+        (true, false) => Ordering::Greater,
+        (false, true) => Ordering::Less,
+        (false, false) => a.total_cmp(&b),
+    }
+}
+
+fn bounds(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Option<(Scalar, Scalar)> {
+    match array.data_type() {
+        DataType::Int8 => primitive::<Int8Type>(array, nulls, |v| Scalar::Long(v.into())),
+        DataType::Int16 => primitive::<Int16Type>(array, nulls, |v| Scalar::Long(v.into())),
+        DataType::Int32 => primitive::<Int32Type>(array, nulls, |v| Scalar::Long(v.into())),
+        DataType::Int64 => primitive::<Int64Type>(array, nulls, Scalar::Long),
+        DataType::Float32 => floats::<Float32Type>(array, nulls),
+        DataType::Float64 => floats::<Float64Type>(array, nulls),
+        DataType::Decimal128(_, scale) => {
+            primitive::<Decimal128Type>(array, nulls, |v| Scalar::Decimal(v, *scale))
+        }
+        DataType::Date32 => primitive::<Date32Type>(array, nulls, Scalar::Date),
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => {
+            primitive::<TimestampMicrosecondType>(array, nulls, Scalar::Timestamp)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, None) => {
+            primitive::<TimestampMicrosecondType>(array, nulls, Scalar::TimestampNtz)
+        }
+        DataType::Utf8 => {
+            let strings = array.as_string::<i32>();
+            let mut range: Option<(&str, &str)> = None;
+            for i in valid_rows(array.len(), nulls) {
+                let value = strings.value(i);
+                range = Some(match range {
+                    None => (value, value),
+                    Some((low, high)) if value < low => (value, high),
+                    Some((low, high)) if value > high => (low, value),
+                    Some(same) => same,
+                });
+            }
+            range.map(|(low, high)| (Scalar::String(low.to_owned()), Scalar::String(high.to_owned())))
+        }
+        _ => None,
+    }
+}
+
+fn masked<T: ArrowPrimitiveType>(array: &ArrayRef, nulls: Option<&NullBuffer>) -> PrimitiveArray<T> {
+    PrimitiveArray::new(array.as_primitive::<T>().values().clone(), nulls.cloned())
+}
+
+fn primitive<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+    scalar: impl Fn(T::Native) -> Scalar,
+) -> Option<(Scalar, Scalar)>
+where
+    T::Native: arrow::array::ArrowNativeTypeOp,
+{
+    let array = masked::<T>(array, nulls);
+    Some((scalar(min(&array)?), scalar(max(&array)?)))
+}
+
+fn floats<T: ArrowPrimitiveType>(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Option<(Scalar, Scalar)>
+where
+    T::Native: Into<f64>,
+{
+    let values = array.as_primitive::<T>().values();
+    let mut range: Option<(f64, f64)> = None;
+    for i in valid_rows(values.len(), nulls) {
+        let value: f64 = values[i].into();
+        range = Some(match range {
+            None => (value, value),
+            Some((low, high)) if compare_floats(value, low) == Ordering::Less => (value, high),
+            Some((low, high)) if compare_floats(value, high) == Ordering::Greater => (low, value),
+            Some(same) => same,
+        });
+    }
+    range.map(|(low, high)| (Scalar::Double(low), Scalar::Double(high)))
+}
+
+fn valid_rows(rows: usize, nulls: Option<&NullBuffer>) -> Box<dyn Iterator<Item = usize> + '_> {
+    match nulls.filter(|n| n.null_count() > 0) {
+        Some(nulls) => Box::new(nulls.valid_indices()),
+        None => Box::new(0..rows),
+    }
+}
+
+#[cfg(test)]
+#[path = "stats_tests.rs"]
+mod tests;

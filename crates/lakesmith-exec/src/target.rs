@@ -1,0 +1,132 @@
+//! The Arrow schema of the rows that go into the output files.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, Fields, SchemaRef, TimeUnit};
+use lakesmith_core::table::{DataType, Field, ReadSpec, RowTrackingColumns, WriteSpec};
+use lakesmith_core::{Error, Result};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+
+/// Arrow metadata key and value that make the Parquet writer annotate a group as VARIANT.
+const EXTENSION_NAME: (&str, &str) = ("ARROW:extension:name", "arrow.parquet.variant");
+const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
+
+/// Columns of the output files: data columns, then partition columns, then the hidden row-tracking columns.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    /// All columns.
+    pub schema: SchemaRef,
+    /// The data columns that files hold (VOID columns are in no file), in order.
+    pub data: Vec<Field>,
+}
+
+impl Target {
+    /// The target of a task; `annotate_variant` keeps the VARIANT annotation of its inputs.
+    pub(crate) fn new(read: &ReadSpec, write: &WriteSpec, annotate_variant: bool) -> Result<Target> {
+        let mut fields = Vec::new();
+        let mut data = Vec::new();
+        for field in &read.schema.fields {
+            if let Some(arrow) = arrow_field(field, annotate_variant)? {
+                fields.push(arrow);
+                data.push(field.clone());
+            }
+        }
+        for field in &write.partition_fields {
+            fields.extend(arrow_field(field, annotate_variant)?);
+        }
+        if let Some(columns) = &write.row_tracking {
+            fields.extend(tracking_fields(columns));
+        }
+        if fields.is_empty() {
+            return Err(Error::unsupported("the table has no column that a data file can hold; add a column first"));
+        }
+        Ok(Target { schema: Arc::new(arrow::datatypes::Schema::new(fields)), data })
+    }
+}
+
+fn tracking_fields(columns: &RowTrackingColumns) -> [ArrowField; 2] {
+    let make = |name: &str, id: Option<i32>| {
+        with_id(ArrowField::new(name, ArrowType::Int64, true), id)
+    };
+    [
+        make(&columns.row_id, columns.field_ids.map(|ids| ids.0)),
+        make(&columns.commit_version, columns.field_ids.map(|ids| ids.1)),
+    ]
+}
+
+fn with_id(field: ArrowField, id: Option<i32>) -> ArrowField {
+    match id {
+        Some(id) => {
+            let mut metadata = field.metadata().clone();
+            metadata.insert(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string());
+            field.with_metadata(metadata)
+        }
+        None => field,
+    }
+}
+
+/// The Arrow field of a column, named physically; `None` for VOID, which no file holds.
+pub(crate) fn arrow_field(field: &Field, annotate_variant: bool) -> Result<Option<ArrowField>> {
+    let Some(data_type) = arrow_type(&field.data_type, annotate_variant, &field.name)? else { return Ok(None) };
+    let mut arrow = ArrowField::new(&field.physical, data_type, true);
+    if matches!(field.data_type, DataType::Variant) && annotate_variant {
+        arrow = arrow.with_metadata(HashMap::from([
+            (EXTENSION_NAME.0.to_owned(), EXTENSION_NAME.1.to_owned()),
+            (EXTENSION_METADATA.to_owned(), String::new()),
+        ]));
+    }
+    Ok(Some(with_id(arrow, field.id)))
+}
+
+fn arrow_type(data_type: &DataType, annotate: bool, column: &str) -> Result<Option<ArrowType>> {
+    let refuse = |what: &str| {
+        Error::unsupported(format!("{what} cannot be written to Parquet; drop the column or give it a type"))
+            .with("column", column)
+    };
+    Ok(Some(match data_type {
+        DataType::Boolean => ArrowType::Boolean,
+        DataType::Byte => ArrowType::Int8,
+        DataType::Short => ArrowType::Int16,
+        DataType::Integer => ArrowType::Int32,
+        DataType::Long => ArrowType::Int64,
+        DataType::Float => ArrowType::Float32,
+        DataType::Double => ArrowType::Float64,
+        DataType::Decimal { precision, scale } => ArrowType::Decimal128(*precision, *scale),
+        DataType::String => ArrowType::Utf8,
+        DataType::Binary => ArrowType::Binary,
+        DataType::Date => ArrowType::Date32,
+        DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        DataType::TimestampNtz => ArrowType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Variant => ArrowType::Struct(variant_fields()),
+        DataType::Null => return Ok(None),
+        DataType::Struct(children) => {
+            let mut fields = Vec::new();
+            for child in children {
+                fields.extend(arrow_field(child, annotate)?);
+            }
+            if fields.is_empty() {
+                return Err(refuse("a struct without fields"));
+            }
+            ArrowType::Struct(fields.into())
+        }
+        DataType::List(element) => {
+            let inner = arrow_field(element, annotate)?.ok_or_else(|| refuse("an array of VOID"))?;
+            ArrowType::List(Arc::new(inner.with_name("element")))
+        }
+        DataType::Map(key, value) => {
+            let key = arrow_field(key, annotate)?.ok_or_else(|| refuse("a map with VOID keys"))?;
+            let value = arrow_field(value, annotate)?.ok_or_else(|| refuse("a map with VOID values"))?;
+            let entries = Fields::from(vec![key.with_name("key").with_nullable(false), value.with_name("value")]);
+            ArrowType::Map(Arc::new(ArrowField::new("key_value", ArrowType::Struct(entries), false)), false)
+        }
+    }))
+}
+
+/// Spark reads a variant only if both parts are required.
+fn variant_fields() -> Fields {
+    Fields::from(vec![
+        ArrowField::new("value", ArrowType::Binary, false),
+        ArrowField::new("metadata", ArrowType::Binary, false),
+    ])
+}
