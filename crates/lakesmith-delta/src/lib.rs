@@ -1,1 +1,39 @@
-//! Placeholder.
+//! Delta Lake: the kernel replays the log, and commits are our own.
+//!
+//! ```text
+//! load ──> DeltaTable { state: what planners see, log: what commits need }
+//!            ├─ read_spec, write_spec, output_directory, input_files ──> the data room
+//!            └─ check_writable, validate_properties                  ──> a commit
+//! ```
+
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
+
+pub mod actions;
+mod commit_info;
+pub mod engine;
+pub mod features;
+mod file_rows;
+mod history;
+mod load;
+mod log_files;
+mod log_state;
+mod partition_value;
+mod properties;
+mod property_rules;
+mod read;
+pub mod schema;
+mod stats;
+mod vector;
+mod write_spec;
+mod z85;
+
+pub use features::{check_writable, with_features};
+pub use history::history;
+pub use load::{Needs, load};
+pub use log_state::{DeltaTable, LogState};
+pub use properties::{NewConfiguration, validate_properties};
+pub use property_rules::interval_ms;
+pub use read::{hidden_columns, input_files, read_spec};
+pub use stats::stats_json;
+pub use vector::{read_vector, relative_path, unique_id, write_vectors};
+pub use write_spec::{output_directory, required_tags, stats_leaves, write_spec};

@@ -1,0 +1,233 @@
+//! Loads one version of a table: the kernel replays the log, batch by batch, into the file table.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use delta_kernel::Engine;
+use delta_kernel::scan::StatsOptions;
+use delta_kernel::snapshot::{Snapshot, SnapshotRef};
+use lakesmith_core::op::TimeTravel;
+use lakesmith_core::table::{FileTable, Schema, TableState};
+use lakesmith_core::{Error, ErrorKind, Result};
+use lakesmith_storage::{Location, Store};
+use serde::de::DeserializeOwned;
+
+use crate::commit_info::CommitClock;
+use crate::engine::{self, KERNEL_ROOT, translate};
+use crate::file_rows::FileRows;
+use crate::log_files::{LogFiles, find_corrupt_commit};
+use crate::log_state::{DeltaTable, LogState};
+use crate::schema::{ColumnMapping, logical_path, parse_schema};
+use crate::{actions, features};
+
+const CLUSTERING_DOMAIN: &str = "delta.clustering";
+const ROW_TRACKING_DOMAIN: &str = "delta.rowTracking";
+
+/// Which parts of a table are to be loaded.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// The live files.
+    pub files: bool,
+    /// The files' statistics as JSON text. Row counts come with the files in any case.
+    pub stats: bool,
+}
+
+/// Loads the table at `root`.
+///
+/// # Errors
+/// `NotFound`: no table there, or no such version or time. `Unsupported`: a feature that we can't read. `Corrupt`: a
+/// log that contradicts itself, with path and version. `Unavailable`: the storage.
+pub async fn load(store: &Store, root: &Location, at: TimeTravel, needs: Needs) -> Result<DeltaTable> {
+    let version = match at {
+        TimeTravel::Latest => None,
+        TimeTravel::Version(version) => {
+            LogFiles::list(store, root).await?.check_version(version, root)?;
+            Some(version)
+        }
+        TimeTravel::Timestamp(timestamp_ms) => Some(version_at(store, root, timestamp_ms).await?),
+    };
+    load_version(store, root, version, needs).await
+}
+
+async fn version_at(store: &Store, root: &Location, timestamp_ms: i64) -> Result<u64> {
+    let latest = load_version(store, root, None, Needs::default()).await?;
+    let files = LogFiles::list(store, root).await?;
+    CommitClock::of(&latest).version_at(store, root, &files, timestamp_ms).await
+}
+
+async fn load_version(store: &Store, root: &Location, version: Option<u64>, needs: Needs) -> Result<DeltaTable> {
+    let engine = engine::open(store, root)?;
+    let (location, engine_root) = (root.clone(), root.clone());
+    let loaded = engine::blocking(move || {
+        let snapshot = build(engine.as_ref(), version).map_err(|e| translate(e, &engine_root))?;
+        Loader { engine: engine.as_ref(), root: &location, snapshot: &snapshot }.load(needs)
+    })
+    .await;
+    match loaded {
+        Ok(table) => Ok(table),
+        Err(error) if error.kind() == ErrorKind::Corrupt => Err(explain(store, root, version, error).await),
+        Err(error) => Err(error),
+    }
+}
+
+/// A clearer error than the kernel's where a look at the log gives one.
+async fn explain(store: &Store, root: &Location, version: Option<u64>, error: Error) -> Error {
+    let at = version.map_or(TimeTravel::Latest, TimeTravel::Version);
+    match find_corrupt_commit(store, root, at).await {
+        Ok(Some(clearer)) => clearer,
+        Ok(None) => error,
+        Err(missing) if missing.class_name() == "DELTA_MISSING_DELTA_TABLE" => missing,
+        Err(_) => error,
+    }
+}
+
+fn build(engine: &dyn Engine, version: Option<u64>) -> delta_kernel::KernelResult<SnapshotRef> {
+    let builder = Snapshot::builder_for(KERNEL_ROOT);
+    match version {
+        Some(version) => builder.at_version(version).build(engine),
+        None => builder.build(engine),
+    }
+}
+
+struct Loader<'a> {
+    engine: &'a dyn Engine,
+    root: &'a Location,
+    snapshot: &'a SnapshotRef,
+}
+
+impl Loader<'_> {
+    fn load(&self, needs: Needs) -> Result<DeltaTable> {
+        let configuration = self.snapshot.table_configuration();
+        let protocol: actions::Protocol = convert(configuration.protocol())?;
+        let metadata: actions::Metadata = convert(configuration.metadata())?;
+        let metadata_read = configuration.metadata();
+        let properties: BTreeMap<String, String> =
+            metadata_read.configuration().iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        let features = features::expand(&protocol);
+        let schema = parse_schema(metadata_read.schema_string(), ColumnMapping::of(&properties)?)
+            .map_err(|e| e.with("path", self.root))?;
+        let partition_columns = metadata_read.partition_columns().to_vec();
+        let domains = self.domains()?;
+        let (commit_timestamp_ms, in_commit_timestamps) = self.commit_timestamp()?;
+        let files = if needs.files { self.files(&schema, &partition_columns, needs)? } else { FileTable::default() };
+        let log_segment = self.snapshot.log_segment();
+        let state = TableState {
+            location: self.root.to_string(),
+            version: self.snapshot.version(),
+            timestamp_ms: commit_timestamp_ms,
+            id: metadata_read.id().to_owned(),
+            name: metadata_read.name().map(str::to_owned),
+            description: metadata_read.description().map(str::to_owned),
+            created_ms: metadata_read.created_time(),
+            clustering_columns: clustering_columns(&schema, &features, &domains)?,
+            schema,
+            partition_columns,
+            properties,
+            min_reader_version: features::reader_version(&protocol),
+            min_writer_version: features::writer_version(&protocol),
+            features,
+            files,
+        };
+        let log = LogState {
+            protocol,
+            metadata,
+            row_id_high_water_mark: row_id_high_water_mark(&domains)?,
+            domains,
+            commit_timestamp_ms,
+            in_commit_timestamps,
+            checkpoint_version: log_segment.checkpoint_version,
+        };
+        Ok(DeltaTable { state: Arc::new(state), log })
+    }
+
+    fn domains(&self) -> Result<BTreeMap<String, String>> {
+        let domains = self
+            .snapshot
+            .get_domain_metadatas_internal(self.engine, None)
+            .map_err(|e| translate(e, self.root))?;
+        Ok(domains.into_iter().map(|(name, domain)| (name, domain.configuration().to_owned())).collect())
+    }
+
+    fn commit_timestamp(&self) -> Result<(i64, bool)> {
+        let in_commit = self.snapshot.get_in_commit_timestamp(self.engine).map_err(|e| {
+            translate(e, self.root).class("DELTA_MISSING_COMMIT_TIMESTAMP").with("version", self.snapshot.version())
+        })?;
+        if let Some(timestamp_ms) = in_commit {
+            return Ok((timestamp_ms, true));
+        }
+        // A log that was cleaned up to a checkpoint may lack the commit itself.
+        let listed = &self.snapshot.log_segment().listed;
+        let file = listed.latest_commit_file.as_ref().or(listed.checkpoint_parts.first());
+        Ok((file.map_or(0, |f| f.location.last_modified), false))
+    }
+
+    fn files(&self, schema: &Schema, partition_columns: &[String], needs: Needs) -> Result<FileTable> {
+        let failed = |e| translate(e, self.root).with("version", self.snapshot.version());
+        let scan = self
+            .snapshot
+            .clone()
+            .scan_builder()
+            .with_stats(StatsOptions::json_only())
+            .without_row_transforms()
+            .build()
+            .map_err(failed)?;
+        let mut rows = FileRows::new(self.root, schema, partition_columns, needs.stats)?;
+        for batch in scan.scan_metadata(self.engine).map_err(failed)? {
+            rows.push(batch.map_err(failed)?).map_err(|e| e.with("table", self.root))?;
+        }
+        Ok(rows.finish())
+    }
+}
+
+/// The kernel's action as ours: both have the log's own JSON form.
+fn convert<T: DeserializeOwned>(action: &impl serde::Serialize) -> Result<T> {
+    serde_json::to_value(action)
+        .and_then(serde_json::from_value)
+        .map_err(|e| Error::internal("the kernel's view of the log could not be taken over").caused_by(e))
+}
+
+fn clustering_columns(
+    schema: &Schema,
+    features: &[String],
+    domains: &BTreeMap<String, String>,
+) -> Result<Option<Vec<Vec<String>>>> {
+    if !features.iter().any(|f| f == "clustering") {
+        return Ok(None);
+    }
+    let Some(configuration) = domains.get(CLUSTERING_DOMAIN) else { return Ok(Some(Vec::new())) };
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Clustering {
+        clustering_columns: Vec<Column>,
+    }
+    /// Spark writes a list of name parts; some writers a plain name.
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Column {
+        Path(Vec<String>),
+        Name(String),
+    }
+    let bad = |why: &str| Error::corrupt(format!("the clustering columns in the log are malformed: {why}"));
+    let clustering: Clustering =
+        serde_json::from_str(configuration).map_err(|e| bad("the domain is not valid JSON").caused_by(e))?;
+    let logical = |column| {
+        let physical = match column {
+            Column::Path(path) => path,
+            Column::Name(name) => vec![name],
+        };
+        logical_path(schema, &physical).ok_or_else(|| bad("a column is not in the schema").with("column", physical.join(".")))
+    };
+    clustering.clustering_columns.into_iter().map(logical).collect::<Result<_>>().map(Some)
+}
+
+fn row_id_high_water_mark(domains: &BTreeMap<String, String>) -> Result<Option<i64>> {
+    let Some(configuration) = domains.get(ROW_TRACKING_DOMAIN) else { return Ok(None) };
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct RowTracking {
+        row_id_high_water_mark: i64,
+    }
+    serde_json::from_str::<RowTracking>(configuration)
+        .map(|r| Some(r.row_id_high_water_mark))
+        .map_err(|e| Error::corrupt("the row id high-water mark in the log is malformed").caused_by(e))
+}

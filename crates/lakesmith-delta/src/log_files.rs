@@ -1,0 +1,283 @@
+//! The files of `_delta_log` and what their names say: which versions exist, since when, and which can be rebuilt.
+//!
+//! # Source
+//! Delta PROTOCOL.md, "Delta Log Entries" and "Checkpoints".
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lakesmith_core::op::TimeTravel;
+use lakesmith_core::{Error, ErrorKind, Result};
+use lakesmith_storage::{Location, ObjectInfo, Store};
+
+pub(crate) const LOG_FOLDER: &str = "_delta_log";
+
+/// A commit file.
+#[derive(Debug, Clone)]
+pub(crate) struct CommitFile {
+    pub version: u64,
+    pub info: ObjectInfo,
+    /// The file's time, made strictly increasing over the versions.
+    pub time_ms: i64,
+}
+
+/// The commits and complete checkpoints of a log.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LogFiles {
+    /// By version, ascending.
+    pub commits: Vec<CommitFile>,
+    /// Versions that have a complete checkpoint.
+    pub checkpoints: BTreeSet<u64>,
+}
+
+impl LogFiles {
+    /// Lists the log of the table at `root`.
+    ///
+    /// # Errors
+    /// `NotFound` with `DELTA_MISSING_DELTA_TABLE` if there is none, `Unavailable` from the storage.
+    pub(crate) async fn list(store: &Store, root: &Location) -> Result<Self> {
+        let folder = root.join(LOG_FOLDER);
+        let files = Self::from_listing(&folder, store.list_from(&folder, "").await?);
+        if files.commits.is_empty() && files.checkpoints.is_empty() { Err(not_a_table(root)) } else { Ok(files) }
+    }
+
+    fn from_listing(folder: &Location, listing: Vec<ObjectInfo>) -> Self {
+        let mut files = LogFiles::default();
+        let mut parts: BTreeMap<(u64, u64), BTreeSet<u64>> = BTreeMap::new();
+        for info in listing {
+            let Some(name) = info.location.relative_to(folder).map(str::to_owned) else { continue };
+            match LogName::parse(&name) {
+                Some((version, LogName::Commit)) => {
+                    files.commits.push(CommitFile { version, time_ms: info.modified_ms, info });
+                }
+                Some((version, LogName::Checkpoint)) if info.size > 0 => {
+                    files.checkpoints.insert(version);
+                }
+                Some((version, LogName::Part { part, of })) if info.size > 0 => {
+                    parts.entry((version, of)).or_default().insert(part);
+                }
+                _ => {}
+            }
+        }
+        let whole = parts.iter().filter(|((_, of), found)| (1..=*of).all(|part| found.contains(&part)));
+        files.checkpoints.extend(whole.map(|((version, _), _)| *version));
+        files.commits.sort_by_key(|c| c.version);
+        let mut previous = i64::MIN;
+        for commit in &mut files.commits {
+            commit.time_ms = commit.time_ms.max(previous.saturating_add(1));
+            previous = commit.time_ms;
+        }
+        files
+    }
+
+    /// The newest version.
+    pub(crate) fn latest(&self) -> u64 {
+        let commit = self.commits.last().map_or(0, |c| c.version);
+        commit.max(self.checkpoints.last().copied().unwrap_or(0))
+    }
+
+    /// The oldest version that can be rebuilt: all later ones can be, too.
+    pub(crate) fn earliest(&self) -> u64 {
+        let mut first = match self.commits.last() {
+            Some(last) => last.version,
+            None => return self.checkpoints.last().copied().unwrap_or(0),
+        };
+        for commit in self.commits.iter().rev().skip(1) {
+            if commit.version + 1 != first {
+                break;
+            }
+            first = commit.version;
+        }
+        if first == 0 { 0 } else { self.checkpoints.range(first - 1..).next().copied().unwrap_or(first) }
+    }
+
+    /// # Errors
+    /// `NotFound` with `DELTA_VERSION_NOT_FOUND` if `version` can't be rebuilt.
+    pub(crate) fn check_version(&self, version: u64, root: &Location) -> Result<()> {
+        let (earliest, latest) = (self.earliest(), self.latest());
+        if (earliest..=latest).contains(&version) {
+            return Ok(());
+        }
+        Err(Error::not_found(format!(
+            "Cannot time travel Delta table to version {version}. Available versions: [{earliest}, {latest}]."
+        ))
+        .class("DELTA_VERSION_NOT_FOUND")
+        .with("path", root)
+        .with("version", version))
+    }
+}
+
+enum LogName {
+    Commit,
+    Checkpoint,
+    Part { part: u64, of: u64 },
+}
+
+impl LogName {
+    fn parse(name: &str) -> Option<(u64, LogName)> {
+        let (version, rest) = name.split_once('.')?;
+        let version = number(version, 20)?;
+        let pieces: Vec<&str> = rest.split('.').collect();
+        let kind = match pieces.as_slice() {
+            ["json"] => LogName::Commit,
+            ["checkpoint", "parquet"] => LogName::Checkpoint,
+            ["checkpoint", id, "json" | "parquet"] if uuid::Uuid::parse_str(id).is_ok() => LogName::Checkpoint,
+            ["checkpoint", part, of, "parquet"] => LogName::Part { part: number(part, 10)?, of: number(of, 10)? },
+            _ => return None,
+        };
+        Some((version, kind))
+    }
+}
+
+fn number(text: &str, digits: usize) -> Option<u64> {
+    (text.len() == digits && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
+}
+
+pub(crate) fn not_a_table(root: &Location) -> Error {
+    Error::not_found(format!("`{root}` is not a Delta table: it holds no log; check the path"))
+        .class("DELTA_MISSING_DELTA_TABLE")
+        .with("path", root)
+}
+
+/// The version meant by a time: the last one committed at or before it. `commits` is ascending in both.
+///
+/// # Errors
+/// `NotFound` with Spark's class if the time is before the first or after the last commit.
+pub(crate) fn version_at(commits: &[(u64, i64)], timestamp_ms: i64, root: &Location) -> Result<u64> {
+    let shown = |ms: i64| iso(ms).unwrap_or_else(|| ms.to_string());
+    let (Some(first), Some(last)) = (commits.first(), commits.last()) else {
+        return Err(Error::not_found("the log holds no commit whose time is known").with("path", root));
+    };
+    if timestamp_ms < first.1 {
+        return Err(Error::not_found(format!(
+            "The provided timestamp ({}) is before the earliest version available to this table ({}). Please use a \
+             timestamp after {}.",
+            shown(timestamp_ms),
+            shown(first.1),
+            shown(first.1)
+        ))
+        .class("DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION")
+        .with("path", root));
+    }
+    if timestamp_ms > last.1 {
+        return Err(Error::not_found(format!(
+            "The provided timestamp ({}) is after the latest version available to this table ({}). Please use a \
+             timestamp before or at {}.",
+            shown(timestamp_ms),
+            shown(last.1),
+            shown(last.1)
+        ))
+        .class("DELTA_TIMESTAMP_GREATER_THAN_COMMIT")
+        .with("path", root));
+    }
+    let after = commits.partition_point(|(_, time)| *time <= timestamp_ms);
+    Ok(commits[after - 1].0)
+}
+
+/// ISO text of a time in milliseconds, with offset; `None` outside the calendar.
+pub(crate) fn iso(ms: i64) -> Option<String> {
+    let timestamp = jiff::Timestamp::from_millisecond(ms).ok()?;
+    Some(timestamp.strftime("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string())
+}
+
+/// A commit that is no longer readable as JSON, for the message of a load that failed.
+///
+/// # Errors
+/// `Unavailable` from the storage.
+pub(crate) async fn find_corrupt_commit(store: &Store, root: &Location, at: TimeTravel) -> Result<Option<Error>> {
+    let files = LogFiles::list(store, root).await?;
+    let last = match at {
+        TimeTravel::Version(version) => version,
+        _ => files.latest(),
+    };
+    let base = files.checkpoints.range(..=last).next_back().copied();
+    for commit in files.commits.iter().filter(|c| c.version <= last && base.is_none_or(|b| c.version > b)) {
+        let bytes = store.get(&commit.info.location).await?;
+        if let Err(error) = check_lines(&bytes) {
+            return Ok(Some(error.with("path", &commit.info.location).with("version", commit.version)));
+        }
+    }
+    Ok(None)
+}
+
+fn check_lines(bytes: &[u8]) -> Result<()> {
+    let mut found = false;
+    for (number, line) in bytes.split(|b| *b == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        found = true;
+        serde_json::from_slice::<serde::de::IgnoredAny>(line).map_err(|e| {
+            Error::new(ErrorKind::Corrupt, "a commit in the log is not valid JSON; restore the file from a backup")
+                .with("line", number + 1)
+                .caused_by(e)
+        })?;
+    }
+    if found { Ok(()) } else { Err(Error::corrupt("a commit in the log is empty; restore the file from a backup")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(names: &[(&str, i64)]) -> LogFiles {
+        let folder = Location::parse("/t/_delta_log").unwrap();
+        let infos =
+            names.iter().map(|(n, t)| ObjectInfo { location: folder.join(n), size: 1, modified_ms: *t }).collect();
+        LogFiles::from_listing(&folder, infos)
+    }
+
+    fn commit(version: u64) -> String {
+        format!("{version:020}.json")
+    }
+
+    #[test]
+    fn times_are_made_increasing_and_foreign_names_are_left_out() {
+        let (c0, c1, c2) = (commit(0), commit(1), commit(2));
+        let files = listing(&[
+            (&c0, 50),
+            (&c1, 50),
+            (&c2, 10),
+            ("00000000000000000002.crc", 99),
+            ("1.json", 0),
+            ("_last_checkpoint", 0),
+            ("00000000000000000000.00000000000000000001.compacted.json", 0),
+            ("00000000000000000009.backup.json", 0),
+        ]);
+        assert_eq!(files.commits.iter().map(|c| (c.version, c.time_ms)).collect::<Vec<_>>(), [(0, 50), (1, 51), (2, 52)]);
+        assert_eq!((files.earliest(), files.latest()), (0, 2));
+    }
+
+    #[test]
+    fn a_cleaned_log_starts_at_its_first_complete_checkpoint() {
+        let (c5, c6, c7) = (commit(5), commit(6), commit(7));
+        let part = |v: u64, n: u64| format!("{v:020}.checkpoint.{n:010}.{:010}.parquet", 2);
+        let (p51, p61, p62) = (part(5, 1), part(6, 1), part(6, 2));
+        let files = listing(&[(&c5, 1), (&c6, 2), (&c7, 3), (&p51, 1), (&p61, 1), (&p62, 1)]);
+        assert_eq!(files.checkpoints, BTreeSet::from([6]));
+        assert_eq!((files.earliest(), files.latest()), (6, 7));
+        let root = Location::parse("/t").unwrap();
+        let error = files.check_version(5, &root).unwrap_err();
+        assert_eq!(error.class_name(), "DELTA_VERSION_NOT_FOUND");
+        assert!(error.message().ends_with("Available versions: [6, 7]."));
+        assert!(files.check_version(7, &root).is_ok());
+    }
+
+    #[test]
+    fn a_time_means_the_last_commit_at_or_before_it() {
+        let root = Location::parse("/t").unwrap();
+        let commits = [(3, 100), (4, 200), (5, 300)];
+        for (time, version) in [(100, 3), (199, 3), (200, 4), (300, 5)] {
+            assert_eq!(version_at(&commits, time, &root).unwrap(), version);
+        }
+        let class = |time| version_at(&commits, time, &root).unwrap_err().class_name().to_string();
+        assert_eq!(class(99), "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION");
+        assert_eq!(class(301), "DELTA_TIMESTAMP_GREATER_THAN_COMMIT");
+    }
+
+    #[test]
+    fn broken_lines_are_named() {
+        assert!(check_lines(b"{\"add\":{}}\n\n{}\n").is_ok());
+        assert_eq!(check_lines(b"{}\n{\"add\":").unwrap_err().context_value("line"), Some("2"));
+        assert!(check_lines(b"\n").is_err());
+    }
+}

@@ -1,0 +1,36 @@
+//! What a commit needs to know of the log beyond the files: protocol, metadata, domains and the clock.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lakesmith_core::table::TableState;
+
+use crate::actions;
+
+/// One version of a Delta table.
+#[derive(Debug, Clone)]
+pub struct DeltaTable {
+    /// What planners see.
+    pub state: Arc<TableState>,
+    /// What commits need.
+    pub log: LogState,
+}
+
+/// The log's own facts at one version.
+#[derive(Debug, Clone)]
+pub struct LogState {
+    /// Protocol in force.
+    pub protocol: actions::Protocol,
+    /// Metadata in force.
+    pub metadata: actions::Metadata,
+    /// Configuration of every domain that is not removed, by domain.
+    pub domains: BTreeMap<String, String>,
+    /// Highest row id given out (row tracking); `None` before the first one.
+    pub row_id_high_water_mark: Option<i64>,
+    /// When the version was committed: in-commit timestamp where enabled, else the file's time. Milliseconds.
+    pub commit_timestamp_ms: i64,
+    /// True if commits of this table carry their own timestamp.
+    pub in_commit_timestamps: bool,
+    /// Version of the checkpoint that the version was built from.
+    pub checkpoint_version: Option<u64>,
+}
