@@ -1,3 +1,4 @@
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
 //! Pure decisions of table maintenance: no I/O, no async, no clock, no randomness, no Arrow.
 //!
 //! ```text

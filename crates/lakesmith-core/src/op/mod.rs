@@ -29,6 +29,22 @@ pub enum Operation {
     Checkpoint,
 }
 
+impl Operation {
+    /// The operation's verb, for logs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::Optimize(_) => "optimize",
+            Operation::Reorg(_) => "reorg",
+            Operation::Detail(_) => "detail",
+            Operation::History(_) => "history",
+            Operation::Files(_) => "files",
+            Operation::ShowProperties(_) => "show properties",
+            Operation::AlterProperties(_) => "alter properties",
+            Operation::Checkpoint => "checkpoint",
+        }
+    }
+}
+
 /// What an [`Operation`] returns.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(untagged)]

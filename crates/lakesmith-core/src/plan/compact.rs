@@ -42,9 +42,10 @@ pub fn compact(
     for mut ids in by_partition.into_values() {
         sort_by_size(files, &mut ids);
         let sizes: Vec<u64> = ids.iter().map(|id| files.get(*id).size).collect();
+        let last_run_ms = last_run_ms(state, &ids, options.sizes.target_bytes);
         for range in bin_pack::next_fit(&sizes, options.sizes.target_bytes) {
             let bin = &ids[range.clone()];
-            if !is_worth_rewriting(state, bin, options) {
+            if !is_worth_rewriting(state, bin, options, last_run_ms) {
                 continue;
             }
             groups.push(FileGroup {
@@ -118,15 +119,28 @@ fn has_too_many_deletes(file: &DataFile<'_>, sizes: &FileSizes) -> bool {
     }
 }
 
-fn is_worth_rewriting(state: &TableState, bin: &[FileId], options: &OptimizeOptions) -> bool {
+fn is_worth_rewriting(state: &TableState, bin: &[FileId], options: &OptimizeOptions, last_run_ms: Option<i64>) -> bool {
     if options.compat == Compat::Spark {
         return bin.len() > 1;
     }
+    let files = || bin.iter().map(|id| state.files.get(*id));
     let target = options.sizes.target_bytes.to_string();
-    let mut files = bin.iter().map(|id| state.files.get(*id));
-    let deletes = files.clone().any(|f| has_too_many_deletes(&f, &options.sizes));
-    let finished = !options.force && files.all(|f| f.marks.tag(TARGET_TAG) == Some(target.as_str()));
-    deletes || (bin.len() > 1 && !finished)
+    // One file that was there when an earlier run made the outputs of its partition stood alone in its bin then; only
+    // because outputs shrank does it have company now, and packing it would make every run commit again.
+    let mut strangers = files().filter(|f| f.marks.tag(TARGET_TAG) != Some(target.as_str()));
+    let finished = match (strangers.next(), strangers.next()) {
+        (None, _) => true,
+        (Some(one), None) => last_run_ms.is_some_and(|last| one.modified_ms <= last),
+        (Some(_), Some(_)) => false,
+    };
+    files().any(|f| has_too_many_deletes(&f, &options.sizes)) || (bin.len() > 1 && (options.force || !finished))
+}
+
+/// When the newest output for this target among `ids` was written.
+fn last_run_ms(state: &TableState, ids: &[FileId], target_bytes: u64) -> Option<i64> {
+    let target = target_bytes.to_string();
+    let files = ids.iter().map(|id| state.files.get(*id));
+    files.filter(|f| f.marks.tag(TARGET_TAG) == Some(target.as_str())).map(|f| f.modified_ms).max()
 }
 
 fn output_marks(options: &OptimizeOptions) -> FileMarks {
@@ -139,4 +153,4 @@ fn output_marks(options: &OptimizeOptions) -> FileMarks {
 
 #[cfg(test)]
 #[path = "compact_tests.rs"]
-mod tests;
+pub(crate) mod tests;

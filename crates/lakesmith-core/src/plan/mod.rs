@@ -2,17 +2,17 @@
 
 pub mod batch;
 pub mod bin_pack;
-// pub mod compact;
+pub mod compact;
 pub mod invariant;
 pub mod metrics;
-// pub mod purge;
+pub mod purge;
 
 use crate::table::{FileId, FileMarks, FileTable};
 
 pub use batch::into_batches;
-// pub use compact::compact;
+pub use compact::compact;
 pub use metrics::{GroupResult, MetricsInput, optimize_metrics};
-// pub use purge::{purge, purge_candidates};
+pub use purge::{purge, purge_candidates};
 
 /// Tag on outputs of bin-packing: the target in bytes for which they were packed. A bin whose files all carry this run's
 /// target is finished work, however much its outputs shrank.

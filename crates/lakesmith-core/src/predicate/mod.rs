@@ -1,6 +1,14 @@
 //! Predicates over partition columns: the expression tree that SQL parses into.
 
+mod bind;
+pub mod calendar;
+mod cast;
+mod eval;
+mod spark_text;
+
 use crate::table::Scalar;
+
+pub use bind::{BoundPredicate, bind_partition_predicate};
 
 /// An expression. Built by the SQL parser; evaluated over a partition's values.
 #[derive(Debug, Clone, PartialEq)]
