@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_protocols_examples() {
+    fn every_storage_type_is_understood() {
         let relative = describe("u", "ab^-aqEH.-t@S}K{vb[*k^", Some(4), 40).unwrap();
         assert_eq!(relative.unique_id, "uab^-aqEH.-t@S}K{vb[*k^@4");
         assert_eq!(
@@ -251,7 +251,7 @@ mod tests {
         let absolute = describe("p", "s3://mytable/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin", Some(4), 40);
         let VectorLocation::File { location, .. } = absolute.unwrap().at else { panic!("a file was described") };
         assert_eq!(location, "s3://mytable/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin");
-        let inline = describe("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", None, 40).unwrap();
+        let inline = describe("i", "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", None, 44).unwrap();
         let VectorLocation::Inline(bytes) = &inline.at else { panic!("bytes were described") };
         let vector = DeletionVector::decode(bytes).unwrap();
         assert_eq!(vector.iter().collect::<Vec<_>>(), [3, 4, 7, 11, 18, 29]);

@@ -1,0 +1,11 @@
+//! Tables through the public API: loaded from the golden tables and from logs made by hand.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
+
+mod golden;
+mod history;
+mod load_errors;
+mod properties;
+mod specs;
+mod tables;
+mod vectors;
