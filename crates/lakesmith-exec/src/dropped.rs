@@ -1,14 +1,49 @@
 //! Does a file hold a column that the table no longer has?
 
+use std::collections::BTreeSet;
+
+use futures::{StreamExt as _, TryStreamExt as _};
 use lakesmith_core::Result;
-use lakesmith_core::table::{DataType, Field, ReadSpec};
-use lakesmith_storage::{Location, Store};
+use lakesmith_core::table::{DataType, Field, FileId, InputFile, ReadSpec};
+use lakesmith_storage::{Cancel, Location, Progress, Store};
 use parquet::schema::types::Type;
 
 use crate::adapt::same_name;
 use crate::footer;
 
 const TAIL_BYTES: u64 = 64 << 10;
+/// Footers read at once.
+const CONCURRENT_FOOTERS: usize = 32;
+
+/// The files of `inputs` for which [`dropped_column_in_footer`] is true; progress counts files. The calling thread must
+/// not be one of the runtime's.
+///
+/// # Errors
+/// As [`dropped_column_in_footer`]; Cancelled.
+pub fn files_with_dropped_columns(
+    store: &Store,
+    inputs: &[InputFile],
+    spec: &ReadSpec,
+    hidden: &[String],
+    cancel: &Cancel,
+    progress: &dyn Progress,
+    runtime: &tokio::runtime::Handle,
+) -> Result<BTreeSet<FileId>> {
+    let look = async |input: &InputFile| -> Result<Option<FileId>> {
+        cancel.check()?;
+        let location = Location::from_canonical(&input.location)?;
+        let dropped = dropped_column_in_footer(store, &location, input.size, spec, hidden).await?;
+        progress.advance(1, 0);
+        Ok(dropped.then_some(input.id))
+    };
+    runtime.block_on(
+        futures::stream::iter(inputs)
+            .map(look)
+            .buffer_unordered(CONCURRENT_FOOTERS)
+            .try_filter_map(|found| std::future::ready(Ok(found)))
+            .try_collect(),
+    )
+}
 
 /// True if the file's footer names a column, at any depth, that `spec` lacks: by physical name without regard to case.
 /// `hidden` are top-level names that never count: row-tracking columns and partition columns written into files.

@@ -20,6 +20,10 @@ use crate::source::{FileHandle, Window, chunk_ranges, fetch};
 
 /// Rows a batch at most.
 const MAX_BATCH_ROWS: u64 = 32_768;
+/// Rows of the first batch of a row group whose decoded size is unknown.
+const PROBE_ROWS: u64 = 32;
+/// Batches that cannot become larger than this are not probed.
+const MAX_UNPROBED_BYTES: u64 = 512 << 20;
 
 /// A file's footer with the Arrow schema under which it is read.
 #[derive(Debug, Clone)]
@@ -86,9 +90,21 @@ pub(crate) struct FileReader<'a> {
     window_bytes: u64,
     batch_bytes: u64,
     next_group: usize,
-    current: Option<ParquetRecordBatchReader>,
+    current: Option<GroupReader>,
     ahead: Option<(usize, Fetch)>,
     row_bytes: u64,
+}
+
+/// The row group being read.
+struct GroupReader {
+    reader: ParquetRecordBatchReader,
+    window: Window,
+    group: usize,
+    /// Rows handed out.
+    done: u64,
+    batch_rows: u64,
+    /// The footer does not bound the decoded size, so batches begin small and follow what is seen.
+    probing: bool,
 }
 
 /// Chunks on their way; dropping it stops the request.
@@ -124,13 +140,23 @@ impl<'a> FileReader<'a> {
     /// Corrupt naming the file, those of the storage.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            if let Some(reader) = &mut self.current {
-                match reader.next() {
-                    Some(Ok(batch)) if batch.num_rows() == 0 => continue,
-                    Some(Ok(batch)) => return Ok(Some(batch)),
+            if let Some(mut current) = self.current.take() {
+                match current.reader.next() {
+                    Some(Ok(batch)) if batch.num_rows() == 0 => self.current = Some(current),
+                    Some(Ok(batch)) => {
+                        current.done += batch.num_rows() as u64;
+                        self.current = Some(self.adjusted(current, &batch)?);
+                        return Ok(Some(batch));
+                    }
+                    // Arrow's strings of one batch hold 2 GiB at most; fewer rows may fit.
+                    Some(Err(e)) if current.batch_rows > 1 && e.to_string().contains("overflow") => {
+                        let rows = current.batch_rows / 16;
+                        self.current = Some(self.resumed(current, rows.max(1))?);
+                    }
                     Some(Err(e)) => return Err(decode_error(e, &self.file.handle.location)),
-                    None => self.current = None,
+                    None => {}
                 }
+                continue;
             }
             if self.next_group >= self.file.footer.metadata.num_row_groups() {
                 return Ok(None);
@@ -143,10 +169,9 @@ impl<'a> FileReader<'a> {
         }
     }
 
-    fn open_group(&mut self, group: usize) -> Result<ParquetRecordBatchReader> {
-        let (rows, width) = self.width(group);
-        self.row_bytes = width;
-        let batch_rows = (self.batch_bytes / width).clamp(1, MAX_BATCH_ROWS).min(rows.max(1));
+    fn open_group(&mut self, group: usize) -> Result<GroupReader> {
+        let width = self.width(group);
+        self.row_bytes = width.row_bytes;
         let chunks = match self.ahead.take() {
             Some((at, mut fetch)) if at == group => self.wait(&mut fetch)?,
             _ => match self.start(group) {
@@ -159,13 +184,45 @@ impl<'a> FileReader<'a> {
             self.ahead = self.start(group + 1).map(|fetch| (group + 1, fetch));
         }
         let window = Window::new(Arc::clone(&self.file.handle), chunks, self.roots.len());
+        let fitting = (self.batch_bytes / width.row_bytes).clamp(1, MAX_BATCH_ROWS).min(width.rows.max(1));
+        let probing = fitting.saturating_mul(width.widest_value) > MAX_UNPROBED_BYTES;
+        let batch_rows = if probing { fitting.min(PROBE_ROWS) } else { fitting };
+        let reader = self.reader(&window, group, 0, batch_rows)?;
+        Ok(GroupReader { reader, window, group, done: 0, batch_rows, probing })
+    }
+
+    fn reader(&self, window: &Window, group: usize, skip: u64, batch_rows: u64) -> Result<ParquetRecordBatchReader> {
         let schema = self.file.reader.parquet_schema();
-        ParquetRecordBatchReaderBuilder::new_with_metadata(window, self.file.reader.clone())
-            .with_row_groups(vec![group])
-            .with_projection(ProjectionMask::roots(schema, self.roots.iter().copied()))
-            .with_batch_size(batch_rows as usize)
-            .build()
-            .map_err(|e| read_error(e, &self.file.handle.location))
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(window.clone(), self.file.reader.clone())
+                .with_row_groups(vec![group])
+                .with_projection(ProjectionMask::roots(schema, self.roots.iter().copied()))
+                .with_batch_size(batch_rows as usize);
+        if skip > 0 {
+            builder = builder.with_offset(skip as usize);
+        }
+        builder.build().map_err(|e| read_error(e, &self.file.handle.location))
+    }
+
+    fn resumed(&self, current: GroupReader, batch_rows: u64) -> Result<GroupReader> {
+        let rows = u64::try_from(self.file.footer.metadata.row_group(current.group).num_rows()).unwrap_or(0);
+        if current.done >= rows {
+            return Ok(current);
+        }
+        let reader = self.reader(&current.window, current.group, current.done, batch_rows)?;
+        Ok(GroupReader { reader, batch_rows, ..current })
+    }
+
+    /// Lets the batches of a probed row group follow the size of its rows.
+    fn adjusted(&mut self, current: GroupReader, batch: &RecordBatch) -> Result<GroupReader> {
+        if !current.probing {
+            return Ok(current);
+        }
+        let seen = (batch.get_array_memory_size() as u64 / batch.num_rows().max(1) as u64).max(1);
+        self.row_bytes = self.row_bytes.max(seen);
+        let fitting = (self.batch_bytes / seen).clamp(1, MAX_BATCH_ROWS).min(current.batch_rows * 8);
+        let far_off = fitting >= current.batch_rows * 4 || fitting * 2 <= current.batch_rows;
+        if far_off { self.resumed(current, fitting) } else { Ok(current) }
     }
 
     /// Starts fetching a row group, unless it is larger than the window: then its pages are read one by one.
@@ -188,24 +245,35 @@ impl<'a> FileReader<'a> {
             .map_err(|e| Error::internal("a read was stopped").with("path", &self.file.handle.location).caused_by(e))?
     }
 
-    /// Rows of a row group and the decoded bytes of one, about.
-    fn width(&self, group: usize) -> (u64, u64) {
+    fn width(&self, group: usize) -> Width {
         let metadata = &self.file.footer.metadata;
         let schema = metadata.file_metadata().schema_descr();
         let group = metadata.row_group(group);
         let rows = u64::try_from(group.num_rows()).unwrap_or(1).max(1);
-        let bytes: u64 = group
-            .columns()
-            .iter()
-            .enumerate()
-            .filter(|(leaf, _)| self.roots.binary_search(&schema.get_column_root_idx(*leaf)).is_ok())
-            .map(|(_, column)| {
-                let stored = u64::try_from(column.uncompressed_size()).unwrap_or(0);
-                let plain = column.unencoded_byte_array_data_bytes().and_then(|b| u64::try_from(b).ok()).unwrap_or(0);
-                // Dictionary indexes are narrower than what they decode to.
-                stored.max(plain).max(8 * u64::try_from(column.num_values()).unwrap_or(0))
-            })
-            .sum();
-        (rows, (bytes / rows).max(1))
+        let mut bytes = 0u64;
+        let mut widest_value = 0;
+        for (leaf, column) in group.columns().iter().enumerate() {
+            if self.roots.binary_search(&schema.get_column_root_idx(leaf)).is_err() {
+                continue;
+            }
+            let stored = u64::try_from(column.uncompressed_size()).unwrap_or(0);
+            let plain = column.unencoded_byte_array_data_bytes().and_then(|b| u64::try_from(b).ok());
+            // Dictionary indexes are narrower than what they decode to.
+            let values = 8 * u64::try_from(column.num_values()).unwrap_or(0);
+            bytes = bytes.saturating_add(stored.max(plain.unwrap_or(0)).max(values));
+            if plain.is_none() && column.column_type() == PhysicalType::BYTE_ARRAY {
+                widest_value = stored.max(widest_value);
+            }
+        }
+        Width { rows, row_bytes: (bytes / rows).max(1), widest_value }
     }
+}
+
+/// What a footer tells of a row group's decoded size.
+struct Width {
+    rows: u64,
+    /// Decoded bytes of a row, about.
+    row_bytes: u64,
+    /// No string is longer than its chunk; a dictionary may repeat it in every row.
+    widest_value: u64,
 }

@@ -29,6 +29,6 @@ mod upload_sink;
 mod vector;
 
 pub use control::RewriteControl;
-pub use dropped::dropped_column_in_footer;
+pub use dropped::{dropped_column_in_footer, files_with_dropped_columns};
 pub use executor::{LocalExecutor, RunFailure};
 pub use rewrite::{TaskContext, rewrite};

@@ -15,6 +15,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use crate::encoding::EncodingChoice;
 use crate::failure::write_error;
 use crate::stats::StatsCollector;
+use crate::target;
 use crate::upload_sink::UploadSink;
 
 const CREATED_BY: &str = concat!("lakesmith version ", env!("CARGO_PKG_VERSION"));
@@ -108,7 +109,7 @@ impl OutputFile {
         let options = ArrowWriterOptions::new()
             .with_properties(plan.properties.clone())
             .with_skip_arrow_metadata(true)
-            .with_schema_root("schema".to_owned());
+            .with_parquet_schema(target::parquet_schema(&plan.schema)?);
         let writer = ArrowWriter::try_new_with_options(sink.clone(), Arc::clone(&plan.schema), options)
             .map_err(|e| write_error(e, &location))?;
         Ok(Self {

@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, Fields, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, Fields, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use lakesmith_core::table::{DataType, Field, ReadSpec, RowTrackingColumns, WriteSpec};
 use lakesmith_core::{Error, Result};
-use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+use parquet::arrow::{ArrowSchemaConverter, PARQUET_FIELD_ID_META_KEY};
+use parquet::basic::LogicalType;
+use parquet::errors::ParquetError;
+use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 
 /// Arrow metadata key and value that make the Parquet writer annotate a group as VARIANT.
 const EXTENSION_NAME: (&str, &str) = ("ARROW:extension:name", "arrow.parquet.variant");
@@ -41,8 +44,40 @@ impl Target {
         if fields.is_empty() {
             return Err(Error::unsupported("the table has no column that a data file can hold; add a column first"));
         }
-        Ok(Target { schema: Arc::new(arrow::datatypes::Schema::new(fields)), data })
+        Ok(Target { schema: Arc::new(ArrowSchema::new(fields)), data })
     }
+}
+
+/// The Parquet schema of `schema`, with variants annotated as Spark does: version 1 of their specification.
+///
+/// # Errors
+/// Internal if Arrow cannot map a type.
+pub(crate) fn parquet_schema(schema: &ArrowSchema) -> Result<SchemaDescriptor> {
+    let failed = |e| Error::internal("the table's schema has no Parquet form").caused_by(e);
+    let converted = ArrowSchemaConverter::new().schema_root("schema").convert(schema).map_err(failed)?;
+    let root = with_variant_version(converted.root_schema_ptr()).map_err(failed)?;
+    Ok(SchemaDescriptor::new(root))
+}
+
+fn with_variant_version(stored: TypePtr) -> Result<TypePtr, ParquetError> {
+    if stored.is_primitive() {
+        return Ok(stored);
+    }
+    let info = stored.get_basic_info();
+    let logical = match info.logical_type_ref() {
+        Some(LogicalType::Variant(_)) => Some(LogicalType::variant(Some(1))),
+        other => other.cloned(),
+    };
+    let fields = stored.get_fields().iter().cloned().map(with_variant_version).collect::<Result<_, _>>()?;
+    let mut builder = ParquetType::group_type_builder(stored.name())
+        .with_converted_type(info.converted_type())
+        .with_logical_type(logical)
+        .with_fields(fields)
+        .with_id(info.has_id().then(|| info.id()));
+    if info.has_repetition() {
+        builder = builder.with_repetition(info.repetition());
+    }
+    Ok(Arc::new(builder.build()?))
 }
 
 fn tracking_fields(columns: &RowTrackingColumns) -> [ArrowField; 2] {

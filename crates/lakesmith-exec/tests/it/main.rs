@@ -1,0 +1,10 @@
+//! Rewrites through the public API, judged by reopening what was written.
+#![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
+
+mod bench_table;
+mod deletes;
+mod faults;
+mod fixtures;
+mod schema_changes;
+mod timestamps;
+mod values;
