@@ -34,6 +34,13 @@ pub struct RequestCounts {
     pub bytes_written: u64,
 }
 
+impl RequestCounts {
+    /// Requests of every kind.
+    pub fn total(&self) -> u64 {
+        self.get + self.put + self.list + self.head + self.delete
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     get: AtomicU64,

@@ -1,1 +1,31 @@
-//! Placeholder.
+//! Keeps Delta Lake tables fast and small, and proves that it did no harm.
+//!
+//! ```no_run
+//! use lakesmith::{Session, SessionOptions, op::Operation};
+//!
+//! # fn main() -> lakesmith::Result<()> {
+//! let session = Session::new(SessionOptions::default())?;
+//! let options = session.optimize_options()?;
+//! let report = session.run("s3://lake/events", Operation::Optimize(options))?;
+//! # let _ = report;
+//! # Ok(())
+//! # }
+//! ```
+
+mod demo;
+mod drive;
+mod ops;
+mod rows;
+mod run;
+mod session;
+mod sql;
+mod table_ref;
+
+pub use demo::{DemoOptions, DemoReport, demo};
+pub use lakesmith_core::{Error, ErrorKind, Result, op, plan, predicate, table, units};
+pub use lakesmith_sql::{Setting, render_snippet, settings_reference};
+pub use lakesmith_storage::{
+    Cancel, FixedWorld, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World,
+};
+pub use session::{Session, SessionOptions, StoreOpener};
+pub use sql::SqlResult;

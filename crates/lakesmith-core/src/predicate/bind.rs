@@ -66,7 +66,7 @@ fn children(expr: &Expr) -> Vec<&Expr> {
     match expr {
         Expr::Column(_) | Expr::Literal(_) | Expr::Interval { .. } => vec![],
         Expr::Binary { left, right, .. } => vec![left, right],
-        Expr::Not(e) | Expr::IsNull(e) | Expr::Cast(e, _) | Expr::Like { value: e, .. } => vec![e],
+        Expr::Not(e) | Expr::IsNull(e) | Expr::IsNotNull(e) | Expr::Negative(e) | Expr::Cast(e, _) | Expr::Like { value: e, .. } => vec![e],
         Expr::In(value, list) => std::iter::once(value.as_ref()).chain(list).collect(),
         Expr::Function(_, arguments) => arguments.iter().collect(),
     }
@@ -77,7 +77,7 @@ fn type_of(expr: &Expr, columns: &[Field]) -> Option<DataType> {
     match expr {
         Expr::Column(parts) => position(columns, parts).map(|i| columns[i].data_type.clone()),
         Expr::Cast(_, to) => Some(to.clone()),
-        Expr::Function(name, _) => match name.as_str() {
+        Expr::Function(name, _) => match name.to_ascii_lowercase().as_str() {
             "current_date" | "date_add" | "date_sub" | "add_months" | "to_date" | "date" | "trunc" | "last_day" => {
                 Some(DataType::Date)
             }
@@ -106,6 +106,8 @@ fn coerce(expr: &Expr, columns: &[Field]) -> Result<Expr> {
         Expr::Binary { op, left, right } => Expr::Binary { op: *op, left: inner(left)?, right: inner(right)? },
         Expr::Not(e) => Expr::Not(inner(e)?),
         Expr::IsNull(e) => Expr::IsNull(inner(e)?),
+        Expr::IsNotNull(e) => Expr::IsNotNull(inner(e)?),
+        Expr::Negative(e) => Expr::Negative(inner(e)?),
         Expr::Cast(e, to) => Expr::Cast(inner(e)?, to.clone()),
         Expr::Like { value, pattern, escape } => {
             Expr::Like { value: inner(value)?, pattern: pattern.clone(), escape: *escape }
@@ -119,8 +121,21 @@ fn coerce(expr: &Expr, columns: &[Field]) -> Result<Expr> {
                 .collect::<Result<Vec<_>>>()?;
             Expr::In(Box::new(value), list)
         }
+        Expr::Function(name, arguments) if name.eq_ignore_ascii_case("between") && arguments.len() == 3 => {
+            let side = |op, bound: &Expr| Expr::Binary {
+                op,
+                left: Box::new(arguments[0].clone()),
+                right: Box::new(bound.clone()),
+            };
+            let both = Expr::Binary {
+                op: BinaryOp::And,
+                left: Box::new(side(BinaryOp::GtEq, &arguments[1])),
+                right: Box::new(side(BinaryOp::LtEq, &arguments[2])),
+            };
+            coerce(&both, columns)?
+        }
         Expr::Function(name, arguments) => {
-            Expr::Function(name.clone(), arguments.iter().map(|e| coerce(e, columns)).collect::<Result<_>>()?)
+            Expr::Function(name.to_ascii_lowercase(), arguments.iter().map(|e| coerce(e, columns)).collect::<Result<_>>()?)
         }
         Expr::Column(_) | Expr::Literal(_) | Expr::Interval { .. } => expr.clone(),
     })
@@ -156,7 +171,7 @@ fn is_boolean(expr: &Expr, columns: &[Field]) -> bool {
             other => is_comparison(*other),
         },
         Expr::Not(inner) => is_boolean(inner, columns),
-        Expr::IsNull(_) | Expr::In(..) | Expr::Like { .. } => true,
-        Expr::Function(..) | Expr::Interval { .. } => false,
+        Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::In(..) | Expr::Like { .. } => true,
+        Expr::Function(..) | Expr::Negative(_) | Expr::Interval { .. } => false,
     }
 }

@@ -33,6 +33,8 @@ impl BoundPredicate {
                 _ => Scalar::Null,
             }),
             Expr::IsNull(inner) => Ok(Scalar::Boolean(self.eval(inner, row)?.is_null())),
+            Expr::IsNotNull(inner) => Ok(Scalar::Boolean(!self.eval(inner, row)?.is_null())),
+            Expr::Negative(inner) => negative(&self.eval(inner, row)?),
             Expr::In(value, list) => {
                 let value = self.eval(value, row)?;
                 let mut unknown = value.is_null();
@@ -59,7 +61,7 @@ impl BoundPredicate {
     }
 
     fn binary(&self, op: BinaryOp, left: &Expr, right: &Expr, row: &PartitionTuple) -> Result<Scalar> {
-        if let Expr::Interval { months, days, micros } = right {
+        if let Expr::Interval { months, days, micros, .. } = right {
             let sign = match op {
                 BinaryOp::Plus => 1,
                 BinaryOp::Minus => -1,
@@ -189,10 +191,23 @@ fn shift(value: &Scalar, months: i64, days: i64, micros: i64) -> Result<Scalar> 
     })
 }
 
+fn negative(value: &Scalar) -> Result<Scalar> {
+    Ok(match value {
+        Scalar::Null => Scalar::Null,
+        Scalar::Long(n) => {
+            Scalar::Long(n.checked_neg().ok_or_else(|| Error::usage("the arithmetic of the predicate overflows").class("ARITHMETIC_OVERFLOW"))?)
+        }
+        Scalar::Double(d) => Scalar::Double(-d),
+        Scalar::Decimal(u, s) => Scalar::Decimal(-u, *s),
+        other => return Err(Error::usage(format!("'{}' has no negative", cast::text(other))).class("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE")),
+    })
+}
+
 fn arithmetic(op: BinaryOp, left: &Scalar, right: &Scalar) -> Result<Scalar> {
     let overflow = || Error::usage("the arithmetic of the predicate overflows").class("ARITHMETIC_OVERFLOW");
     Ok(match (left, right) {
         (Scalar::Null, _) | (_, Scalar::Null) => Scalar::Null,
+        _ if op == BinaryOp::Concat => Scalar::String(cast::text(left) + &cast::text(right)),
         (Scalar::Date(d), Scalar::Long(n)) if matches!(op, BinaryOp::Plus | BinaryOp::Minus) => {
             let n = if op == BinaryOp::Plus { Some(*n) } else { n.checked_neg() };
             let moved = n.and_then(|n| i64::from(*d).checked_add(n)).and_then(|d| i32::try_from(d).ok());
@@ -204,6 +219,7 @@ fn arithmetic(op: BinaryOp, left: &Scalar, right: &Scalar) -> Result<Scalar> {
             BinaryOp::Multiply => Scalar::Long(a.checked_mul(*b).ok_or_else(overflow)?),
             _ if *b == 0 => return Err(Error::usage("the predicate divides by zero").class("DIVIDE_BY_ZERO")),
             BinaryOp::Modulo => Scalar::Long(a.wrapping_rem(*b)),
+            BinaryOp::IntegerDivide => Scalar::Long(a.checked_div(*b).ok_or_else(overflow)?),
             // Spark's `/` is never an integer division.
             _ => Scalar::Double(*a as f64 / *b as f64),
         },

@@ -77,7 +77,12 @@ fn logical_operators_agree_with_the_truth_table() {
 #[test]
 fn dates_move_by_days_and_intervals() {
     let today = Expr::Function("current_date".into(), vec![]);
-    let week = Expr::Interval { months: 0, days: 7, micros: 0 };
+    let week = Expr::Interval {
+        months: 0,
+        days: 7,
+        micros: 0,
+        fields: (crate::predicate::IntervalField::Day, crate::predicate::IntervalField::Day),
+    };
     let e = binary(BinaryOp::GtEq, column("d"), binary(BinaryOp::Minus, today, week));
     assert!(matches(&e, row(93, 0, "")).unwrap());
     assert!(!matches(&e, row(92, 0, "")).unwrap());
@@ -111,7 +116,7 @@ fn sparks_text_of_a_predicate() {
     let e = binary(
         BinaryOp::And,
         binary(BinaryOp::GtEq, column("event_date"), text("2026-11-29")),
-        Expr::Not(Box::new(Expr::IsNull(Box::new(column("p"))))),
+        Expr::IsNotNull(Box::new(column("p"))),
     );
     assert_eq!(e.spark_text(), "(('event_date >= 2026-11-29) AND isnotnull('p))");
 }

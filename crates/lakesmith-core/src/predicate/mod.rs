@@ -9,6 +9,14 @@ mod spark_text;
 use crate::table::Scalar;
 
 pub use bind::{BoundPredicate, bind_partition_predicate};
+pub use calendar::parse_date;
+
+/// Parses a timestamp: microseconds since the epoch (UTC without a zone) and whether a zone was written.
+pub fn parse_timestamp(text: &str) -> Option<(i64, bool)> {
+    let micros = calendar::parse_timestamp(text)?;
+    let time = text.trim().split_once(['T', ' ']).map_or("", |(_, time)| time);
+    Some((micros, time.ends_with('Z') || time.contains(['+', '-']) || time.ends_with("UTC")))
+}
 
 /// An expression. Built by the SQL parser; evaluated over a partition's values.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +36,12 @@ pub enum Expr {
     },
     /// NOT.
     Not(Box<Expr>),
-    /// IS NULL; IS NOT NULL is its negation.
+    /// IS NULL.
     IsNull(Box<Expr>),
+    /// IS NOT NULL.
+    IsNotNull(Box<Expr>),
+    /// Unary minus.
+    Negative(Box<Expr>),
     /// IN (…).
     In(Box<Expr>, Vec<Expr>),
     /// LIKE with `%`, `_` and the escape character.
@@ -53,6 +65,8 @@ pub enum Expr {
         days: i32,
         /// The rest in microseconds.
         micros: i64,
+        /// First and last unit written.
+        fields: (IntervalField, IntervalField),
     },
 }
 
@@ -74,4 +88,37 @@ pub enum BinaryOp {
     Multiply,
     Divide,
     Modulo,
+    IntegerDivide,
+    Concat,
+}
+
+/// Units of an interval, largest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum IntervalField {
+    Year,
+    Month,
+    Day,
+    Hour,
+    Minute,
+    Second,
+}
+
+impl IntervalField {
+    /// The unit as SQL writes it.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            IntervalField::Year => "YEAR",
+            IntervalField::Month => "MONTH",
+            IntervalField::Day => "DAY",
+            IntervalField::Hour => "HOUR",
+            IntervalField::Minute => "MINUTE",
+            IntervalField::Second => "SECOND",
+        }
+    }
+
+    /// True for years and months, which have no fixed length.
+    pub fn is_year_month(self) -> bool {
+        self <= IntervalField::Month
+    }
 }

@@ -14,16 +14,16 @@ impl Expr {
             Expr::Binary { op, left, right } => {
                 format!("({} {} {})", left.spark_text(), symbol(*op), right.spark_text())
             }
-            Expr::Not(inner) => match inner.as_ref() {
-                Expr::IsNull(value) => format!("isnotnull({})", value.spark_text()),
-                _ => format!("NOT {}", inner.spark_text()),
-            },
+            Expr::Not(inner) => format!("NOT {}", inner.spark_text()),
+            Expr::IsNotNull(value) => format!("isnotnull({})", value.spark_text()),
+            Expr::Negative(value) => format!("(- {})", value.spark_text()),
             Expr::IsNull(value) => format!("isnull({})", value.spark_text()),
             Expr::In(value, list) => format!("{} IN ({})", value.spark_text(), join(list, ",")),
             Expr::Like { value, pattern, .. } => format!("{} LIKE {pattern}", value.spark_text()),
             Expr::Cast(value, to) => format!("cast({} as {})", value.spark_text(), to.simple_string()),
+            Expr::Function(name, arguments) if name == "between" => format!("between({})", join(arguments, ", ")),
             Expr::Function(name, arguments) => format!("'{name}({})", join(arguments, ", ")),
-            Expr::Interval { months, days, micros } => format!("INTERVAL '{months} months {days} days {micros} microseconds'"),
+            Expr::Interval { months, days, micros, .. } => format!("INTERVAL '{months} months {days} days {micros} microseconds'"),
         }
     }
 }
@@ -49,6 +49,8 @@ fn symbol(op: BinaryOp) -> &'static str {
         BinaryOp::Multiply => "*",
         BinaryOp::Divide => "/",
         BinaryOp::Modulo => "%",
+        BinaryOp::IntegerDivide => "div",
+        BinaryOp::Concat => "||",
     }
 }
 

@@ -1,0 +1,307 @@
+//! Executes a rewrite plan and commits it: the loop that OPTIMIZE and REORG share.
+//!
+//! Nothing refers to an output before its commit. Outputs that no commit can reach any more are swept; on any doubt they
+//! stay as orphans for VACUUM.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lakesmith_core::op::RewriteLimits;
+use lakesmith_core::plan::{self, FileGroup, GroupResult, RewritePlan};
+use lakesmith_core::table::{
+    DataFile, FileId, GroupEdit, NewFile, OperationInfo, RewriteOutcome, RewriteTask, VersionEdit, WriteSpec,
+};
+use lakesmith_core::{Error, ErrorKind, Result};
+use lakesmith_delta::{CommitContext, CommitResult, DeltaTable, Needs};
+use lakesmith_exec::{LocalExecutor, RewriteControl};
+use lakesmith_storage::{Location, Store, SweepPlan, UncommittedProof, free_bytes, sweep};
+
+use crate::Session;
+
+/// Name under which commits are made.
+pub(crate) const ENGINE_INFO: &str = concat!("Lakesmith/", env!("CARGO_PKG_VERSION"));
+
+/// What a run did.
+#[derive(Debug, Default)]
+pub(crate) struct Driven {
+    /// Last version committed.
+    pub version_after: Option<u64>,
+    /// Groups committed; ids refer to the table that was first loaded.
+    pub done: Vec<GroupResult>,
+    /// Groups given up because another writer touched their files.
+    pub dropped: u64,
+    /// Commits made.
+    pub batches: u64,
+    /// Tasks at once.
+    pub parallelism: u64,
+}
+
+/// One run over a table.
+pub(crate) struct Drive<'a> {
+    pub session: &'a Session,
+    pub store: &'a Store,
+    pub root: &'a Location,
+    pub limits: &'a RewriteLimits,
+    pub operation: OperationInfo,
+}
+
+impl Drive<'_> {
+    /// Rewrites and commits every group of `plan`, batch by batch.
+    ///
+    /// # Errors
+    /// The first failure; batches committed before it stay committed, and the message says so.
+    pub(crate) fn run(&self, table: &DeltaTable, plan: RewritePlan) -> Result<Driven> {
+        let mut driven = Driven::default();
+        if plan.groups.is_empty() {
+            return Ok(driven);
+        }
+        self.check_space(&plan)?;
+        let total_bytes = plan.input_bytes();
+        self.session.options.progress.begin("rewriting", total_bytes);
+        let result = self.run_batches(table, plan, &mut driven);
+        self.session.options.progress.end();
+        match result {
+            Ok(()) => Ok(driven),
+            Err(error) if driven.batches > 0 => Err(error.with("committed_batches", driven.batches)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn run_batches(&self, table: &DeltaTable, plan: RewritePlan, driven: &mut Driven) -> Result<()> {
+        let batches = plan::into_batches(plan, self.limits.commit_every_bytes);
+        let mut current = Refreshed { table: None };
+        for (number, groups) in batches.into_iter().enumerate() {
+            self.session.options.cancel.check()?;
+            if number > 0 {
+                current = self.refresh()?;
+            }
+            let base = current.table.as_ref().unwrap_or(table);
+            let (groups, origins, lost) = current.translate(table, groups);
+            driven.dropped += lost;
+            if !groups.is_empty() {
+                self.run_batch(base, &groups, &origins, driven)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads the newest version: a long run must not carry its first snapshot through every commit.
+    fn refresh(&self) -> Result<Refreshed> {
+        let load = lakesmith_delta::load(
+            self.store,
+            self.root,
+            lakesmith_core::op::TimeTravel::Latest,
+            Needs { files: true, stats: false },
+        );
+        Ok(Refreshed { table: Some(self.session.runtime.block_on(load)?) })
+    }
+
+    fn run_batch(
+        &self,
+        base: &DeltaTable,
+        groups: &[FileGroup],
+        origins: &[Vec<FileId>],
+        driven: &mut Driven,
+    ) -> Result<()> {
+        let tasks = self.tasks(base, groups)?;
+        let (outcomes, parallelism) = self.execute(tasks)?;
+        driven.parallelism = driven.parallelism.max(parallelism);
+        let edit = VersionEdit {
+            groups: groups.iter().zip(&outcomes).map(|(g, o)| group_edit(base, g, o)).collect(),
+            operation: self.operation.clone(),
+            ..Default::default()
+        };
+        let outputs = |i: usize| outcomes[i].outputs.iter().map(|f| self.root.join(&f.path)).collect::<Vec<_>>();
+        if let Err(error) = self.session.options.cancel.check() {
+            self.sweep((0..outcomes.len()).flat_map(outputs).collect(), UncommittedProof::never_tried());
+            return Err(error);
+        }
+        let context = CommitContext {
+            world: self.session.options.world.as_ref(),
+            cancel: &self.session.options.cancel,
+            engine_info: ENGINE_INFO.to_string(),
+            timeout_ms: self.limits.commit_timeout_ms,
+        };
+        let commit = lakesmith_delta::commit(self.store, self.root, base, &edit, None, &context);
+        match self.session.runtime.block_on(commit) {
+            CommitResult::Committed(committed) => {
+                driven.version_after = Some(committed.version);
+                driven.batches += 1;
+                driven.dropped += committed.groups_dropped.len() as u64;
+                for i in committed.groups_done {
+                    let added_sizes = outcomes[i].outputs.iter().map(|f| f.size).collect();
+                    driven.done.push(GroupResult { removed: origins[i].clone(), added_sizes });
+                }
+                // The groups were dropped after a winner took each version that they were part of.
+                self.sweep(
+                    committed.groups_dropped.iter().flat_map(|i| outputs(*i)).collect(),
+                    UncommittedProof { tried_versions: Vec::new(), all_taken_by_others: true },
+                );
+                Ok(())
+            }
+            CommitResult::NothingLeft { groups_dropped } => {
+                driven.dropped += groups_dropped.len() as u64;
+                self.sweep(
+                    groups_dropped.iter().flat_map(|i| outputs(*i)).collect(),
+                    UncommittedProof { tried_versions: Vec::new(), all_taken_by_others: true },
+                );
+                Ok(())
+            }
+            CommitResult::Failed { error, tried_versions, all_taken_by_others } => {
+                self.sweep(
+                    (0..outcomes.len()).flat_map(outputs).collect(),
+                    UncommittedProof { tried_versions, all_taken_by_others },
+                );
+                Err(error)
+            }
+        }
+    }
+
+    fn tasks(&self, base: &DeltaTable, groups: &[FileGroup]) -> Result<Vec<RewriteTask>> {
+        let read = Arc::new(lakesmith_delta::read_spec(base)?);
+        let write: Arc<WriteSpec> = Arc::new(lakesmith_delta::write_spec(
+            base,
+            self.limits.max_rows_per_file,
+            self.limits.compression.clone(),
+            self.limits.row_group_rows,
+        )?);
+        let mut tasks = Vec::with_capacity(groups.len());
+        for (i, group) in groups.iter().enumerate() {
+            let partition = base.state.files.partitions()[group.partition_index as usize].clone();
+            let uuid = self.session.options.world.new_uuid();
+            let directory = lakesmith_delta::output_directory(base, &partition, &uuid.simple().to_string()[..2]);
+            tasks.push(RewriteTask {
+                id: i as u32,
+                inputs: lakesmith_delta::input_files(base, self.root, &group.files)?,
+                partition,
+                read: read.clone(),
+                write: write.clone(),
+                root: self.root.to_string(),
+                output_stem: format!("{directory}part-{i:05}-{uuid}"),
+                verify: self.limits.verify,
+            });
+        }
+        Ok(tasks)
+    }
+
+    /// Runs the tasks; outcomes come back in task order. On failure everything written is swept.
+    fn execute(&self, tasks: Vec<RewriteTask>) -> Result<(Vec<RewriteOutcome>, u64)> {
+        let threads = match self.limits.threads {
+            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            n => n,
+        };
+        let parallelism = threads.min(tasks.len()) as u64;
+        let control = RewriteControl {
+            memory_bytes: self.limits.memory_bytes,
+            threads,
+            cancel: self.session.options.cancel.clone(),
+            progress: self.session.options.progress.clone(),
+            now_ms: self.session.options.world.clone(),
+            runtime: self.session.runtime.handle().clone(),
+        };
+        let mut outcomes: Vec<Option<RewriteOutcome>> = vec![None; tasks.len()];
+        let ran = LocalExecutor::new(self.store.clone(), control).run(tasks, &mut |outcome| {
+            let slot = outcome.task as usize;
+            outcomes[slot] = Some(outcome);
+            Ok(())
+        });
+        if let Err(failure) = ran {
+            let finished = outcomes.iter().flatten().flat_map(|o| o.outputs.iter().map(|f| self.root.join(&f.path)));
+            let written: Vec<Location> = finished.chain(failure.leftovers).collect();
+            self.sweep(written, UncommittedProof::never_tried());
+            return Err(failure.error);
+        }
+        let complete: Option<Vec<RewriteOutcome>> = outcomes.into_iter().collect();
+        let complete = complete.ok_or_else(|| Error::internal("a rewrite task ended without an outcome"))?;
+        // The executor checked each task; this is the last look before a commit.
+        assert!(complete.iter().all(|o| o.rows_in == o.rows_out), "a rewrite changed the number of rows");
+        Ok((complete, parallelism))
+    }
+
+    /// A failed sweep leaves orphans, which is not worth failing the run for.
+    fn sweep(&self, outputs: Vec<Location>, proof: UncommittedProof) {
+        if outputs.is_empty() {
+            return;
+        }
+        let count = outputs.len();
+        let swept = SweepPlan::own_uncommitted(outputs, proof)
+            .and_then(|plan| self.session.runtime.block_on(sweep(self.store, plan)));
+        match swept {
+            Ok(report) if report.failed.is_empty() => tracing::debug!(count, "removed uncommitted outputs"),
+            Ok(report) => tracing::warn!(count, failed = report.failed.len(), "uncommitted outputs stay as orphans"),
+            Err(error) => tracing::warn!(count, %error, "uncommitted outputs stay as orphans"),
+        }
+    }
+
+    /// Refuses a local disk that cannot hold the outputs, before the first write.
+    fn check_space(&self, plan: &RewritePlan) -> Result<()> {
+        // Inputs stay until VACUUM, so every batch adds to the disk.
+        let needed = plan.input_bytes();
+        match free_bytes(self.root)? {
+            Some(free) if free < needed => Err(Error::new(
+                ErrorKind::Limit,
+                format!(
+                    "the disk has {} free and the rewrite may write {}; free space or narrow the run with --where",
+                    lakesmith_core::units::format_bytes(free),
+                    lakesmith_core::units::format_bytes(needed)
+                ),
+            )
+            .with("path", self.root)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn group_edit(base: &DeltaTable, group: &FileGroup, outcome: &RewriteOutcome) -> GroupEdit {
+    let partition = &base.state.files.partitions()[group.partition_index as usize];
+    let mut marks = group.marks.clone();
+    marks.tags.extend(lakesmith_delta::required_tags(base));
+    GroupEdit {
+        removed: group.files.clone(),
+        added: outcome
+            .outputs
+            .iter()
+            .map(|f| NewFile {
+                path: f.path.clone(),
+                size: f.size,
+                modified_ms: f.modified_ms,
+                partition: partition.clone(),
+                stats: f.stats.clone(),
+                marks: marks.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// The table at its newest version, when a later batch needs it.
+struct Refreshed {
+    table: Option<DeltaTable>,
+}
+
+impl Refreshed {
+    /// Groups of the first table as groups of this one; groups that lost a file are left out and counted.
+    fn translate(&self, first: &DeltaTable, groups: Vec<FileGroup>) -> (Vec<FileGroup>, Vec<Vec<FileId>>, u64) {
+        let Some(table) = &self.table else {
+            let origins = groups.iter().map(|g| g.files.clone()).collect();
+            return (groups, origins, 0);
+        };
+        fn key<'a>(file: &DataFile<'a>) -> (&'a str, Option<&'a str>) {
+            (file.path, file.deletes.map(|d| d.unique_id.as_str()))
+        }
+        let now: HashMap<_, FileId> = table.state.files.iter().map(|f| (key(&f), f.id)).collect();
+        let (mut kept, mut origins, mut lost) = (Vec::new(), Vec::new(), 0);
+        for group in groups {
+            let ids: Option<Vec<FileId>> =
+                group.files.iter().map(|id| now.get(&key(&first.state.files.get(*id))).copied()).collect();
+            match ids {
+                Some(files) => {
+                    let partition_index = table.state.files.get(files[0]).partition_index;
+                    origins.push(group.files);
+                    kept.push(FileGroup { files, partition_index, bytes: group.bytes, marks: group.marks });
+                }
+                None => lost += 1,
+            }
+        }
+        (kept, origins, lost)
+    }
+}

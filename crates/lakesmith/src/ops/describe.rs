@@ -1,0 +1,72 @@
+//! DESCRIBE DETAIL, DESCRIBE HISTORY and the list of files.
+
+use std::collections::BTreeMap;
+
+use lakesmith_core::Result;
+use lakesmith_core::op::{DetailReport, FileEntry, FilesReport, HistoryOptions, Report, TimeTravel};
+use lakesmith_storage::{Location, Store};
+
+use super::{iso, load};
+use crate::Session;
+
+pub(crate) fn detail(session: &Session, store: &Store, root: &Location, at: TimeTravel) -> Result<Report> {
+    let table = load(session, store, root, at, true)?;
+    let state = &table.state;
+    Ok(Report::Detail(Box::new(DetailReport {
+        format: "delta".into(),
+        id: state.id.clone(),
+        name: state.name.clone(),
+        description: state.description.clone(),
+        location: spark_uri(root),
+        created_at: state.created_ms.map(iso),
+        last_modified: iso(state.timestamp_ms),
+        partition_columns: state.partition_columns.clone(),
+        clustering_columns: state.clustering_columns.iter().flatten().map(|path| path.join(".")).collect(),
+        num_files: state.files.len() as u64,
+        size_in_bytes: state.files.total_bytes(),
+        properties: state.properties.clone(),
+        min_reader_version: state.min_reader_version,
+        min_writer_version: state.min_writer_version,
+        table_features: state.features.clone(),
+        num_partitions: if state.partition_columns.is_empty() { 0 } else { state.files.partitions().len() as u64 },
+        version: state.version,
+    })))
+}
+
+/// Hadoop writes local URIs with one slash.
+pub(crate) fn spark_uri(root: &Location) -> String {
+    let text = root.to_string();
+    match text.strip_prefix("file://") {
+        Some(path) => format!("file:{path}"),
+        None => text,
+    }
+}
+
+pub(crate) fn history(session: &Session, store: &Store, root: &Location, options: HistoryOptions) -> Result<Report> {
+    session.runtime.block_on(lakesmith_delta::history(store, root, options)).map(Report::History)
+}
+
+pub(crate) fn files(session: &Session, store: &Store, root: &Location, at: TimeTravel) -> Result<Report> {
+    let table = load(session, store, root, at, true)?;
+    let columns = &table.state.partition_columns;
+    let mut entries: Vec<FileEntry> = table
+        .state
+        .files
+        .iter()
+        .map(|f| FileEntry {
+            path: f.path.to_string(),
+            size: f.size,
+            num_records: f.rows,
+            deleted_rows: f.deleted_rows(),
+            partition_values: columns.iter().cloned().zip(f.partition.raw.iter().cloned()).collect::<BTreeMap<_, _>>(),
+            modification_time: iso(f.modified_ms),
+            deletion_vector: f.deletes.map(|d| d.unique_id.clone()),
+            tags: f.marks.tags.clone(),
+            base_row_id: f.base_row_id,
+            default_row_commit_version: f.row_commit_version,
+            clustering_provider: f.marks.clustering_provider.clone(),
+        })
+        .collect();
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(Report::Files(FilesReport(entries)))
+}

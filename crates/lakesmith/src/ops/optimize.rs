@@ -1,0 +1,121 @@
+//! OPTIMIZE: compaction of small files.
+
+use lakesmith_core::Result;
+use lakesmith_core::op::optimize::PlannedGroup;
+use lakesmith_core::op::{Compat, OptimizeOptions, OptimizeReport, Report, RewriteLimits, TimeTravel};
+use lakesmith_core::plan::{self, MetricsInput, RewritePlan};
+use lakesmith_core::table::{OperationInfo, TableState};
+use lakesmith_delta::DeltaTable;
+use lakesmith_storage::{Location, Store};
+
+use super::{bind, json_text, load, predicate_parameter};
+use crate::Session;
+use crate::drive::{Drive, Driven};
+
+pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &OptimizeOptions) -> Result<Report> {
+    let start_time_ms = session.options.world.now_ms();
+    let table = load(session, store, root, TimeTravel::Latest, true)?;
+    let predicate = bind(session, &table.state, options.predicate.as_ref())?;
+    let plan = plan::compact(&table.state, options, predicate.as_ref())?;
+    let operation = OperationInfo {
+        name: "OPTIMIZE".into(),
+        parameters: parameters(&table.state, options),
+        user_metadata: options.limits.user_metadata.clone(),
+    };
+    let rewrite = Rewrite { session, store, root, table: &table, limits: &options.limits, start_time_ms, compat: options.compat };
+    rewrite.run(plan, operation)
+}
+
+fn parameters(state: &TableState, options: &OptimizeOptions) -> Vec<(String, String)> {
+    let columns = |paths: &[Vec<String>]| {
+        let names: Vec<String> = paths.iter().map(|p| p.join(".")).collect();
+        json_text(&json_text(&names))
+    };
+    let keys = state.clustering_columns.as_deref().unwrap_or_default();
+    let mut parameters = vec![
+        ("predicate".to_string(), predicate_parameter(options.predicate.as_ref())),
+        ("zOrderBy".to_string(), columns(&options.zorder_by)),
+        ("clusterBy".to_string(), columns(keys)),
+        ("auto".to_string(), "false".to_string()),
+    ];
+    if !keys.is_empty() {
+        parameters.push(("isFull".into(), options.full.to_string()));
+    }
+    parameters
+}
+
+/// What OPTIMIZE and REORG share once their plan stands.
+pub(super) struct Rewrite<'a> {
+    pub session: &'a Session,
+    pub store: &'a Store,
+    pub root: &'a Location,
+    pub table: &'a DeltaTable,
+    pub limits: &'a RewriteLimits,
+    pub start_time_ms: i64,
+    pub compat: Compat,
+}
+
+impl Rewrite<'_> {
+    pub(super) fn run(&self, plan: RewritePlan, operation: OperationInfo) -> Result<Report> {
+        let considered_files = plan.considered_files;
+        let planned_groups = plan.groups.len() as u64;
+        if !plan.groups.is_empty() {
+            // As in Spark, a table that must not be written may still be looked at.
+            lakesmith_delta::check_writable(self.table)?;
+        }
+        let (driven, planned) = if self.limits.dry_run {
+            (Driven::default(), planned(&self.table.state, &plan))
+        } else {
+            let drive = Drive {
+                session: self.session,
+                store: self.store,
+                root: self.root,
+                limits: self.limits,
+                operation,
+            };
+            (drive.run(self.table, plan)?, Vec::new())
+        };
+        let metrics = plan::optimize_metrics(&MetricsInput {
+            state: &self.table.state,
+            done: &driven.done,
+            planned_groups,
+            batches: driven.batches,
+            considered_files,
+            parallelism: driven.parallelism,
+            start_time_ms: self.start_time_ms,
+            end_time_ms: self.session.options.world.now_ms(),
+            indexed_columns: indexed_columns(&self.table.state),
+            compat: self.compat,
+        });
+        let requests = self.store.requests();
+        Ok(Report::Optimize(Box::new(OptimizeReport {
+            path: self.root.to_string(),
+            version_before: self.table.state.version,
+            version_after: driven.version_after,
+            committed: driven.version_after.is_some(),
+            metrics,
+            groups_done: driven.done.len() as u64,
+            groups_dropped: driven.dropped,
+            planned,
+            requests: requests.total(),
+            bytes_read: requests.bytes_read,
+            bytes_written: requests.bytes_written,
+        })))
+    }
+}
+
+fn planned(state: &TableState, plan: &RewritePlan) -> Vec<PlannedGroup> {
+    plan.groups
+        .iter()
+        .map(|g| PlannedGroup {
+            partition: state.files.partitions()[g.partition_index as usize].raw.clone(),
+            inputs: g.files.iter().map(|id| state.files.get(*id).path.to_string()).collect(),
+            bytes: g.bytes,
+        })
+        .collect()
+}
+
+/// Spark reports the property as it is, also the -1 that means all.
+fn indexed_columns(state: &TableState) -> i64 {
+    state.property("delta.dataSkippingNumIndexedCols").and_then(|v| v.parse().ok()).unwrap_or(32)
+}

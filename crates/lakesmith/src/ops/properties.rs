@@ -1,0 +1,74 @@
+//! SHOW TBLPROPERTIES and ALTER TABLE … SET | UNSET TBLPROPERTIES.
+
+use std::collections::BTreeMap;
+
+use lakesmith_core::op::{AlterProperties, PropertiesReport, Report, RewriteLimits, TimeTravel};
+use lakesmith_core::table::{OperationInfo, VersionEdit};
+use lakesmith_core::{Error, Result};
+use lakesmith_delta::{CommitContext, CommitResult};
+use lakesmith_storage::{Location, Store};
+
+use super::{json_text, load};
+use crate::Session;
+use crate::drive::ENGINE_INFO;
+
+pub(crate) fn show(session: &Session, store: &Store, root: &Location, key: Option<&str>) -> Result<Report> {
+    let table = load(session, store, root, TimeTravel::Latest, false)?;
+    let mut properties = table.state.properties.clone();
+    properties.insert("delta.minReaderVersion".into(), table.state.min_reader_version.to_string());
+    properties.insert("delta.minWriterVersion".into(), table.state.min_writer_version.to_string());
+    if table.state.min_writer_version >= 7 {
+        for feature in &table.state.features {
+            properties.insert(format!("delta.feature.{feature}"), "supported".into());
+        }
+    }
+    let properties = match key {
+        None => properties,
+        Some(key) => {
+            // Spark answers a missing key with a sentence in the value.
+            let value = properties.get(key).cloned().unwrap_or_else(|| {
+                format!("Table {} does not have property: {key}", super::describe::spark_uri(root))
+            });
+            BTreeMap::from([(key.to_string(), value)])
+        }
+    };
+    Ok(Report::Properties(PropertiesReport(properties)))
+}
+
+pub(crate) fn alter(session: &Session, store: &Store, root: &Location, options: &AlterProperties) -> Result<Report> {
+    let table = load(session, store, root, TimeTravel::Latest, false)?;
+    lakesmith_delta::check_writable(&table)?;
+    let changed = lakesmith_delta::validate_properties(&table, options)?;
+    if options.dry_run {
+        return Ok(Report::Done { version: table.state.version });
+    }
+    let context = CommitContext {
+        world: session.options.world.as_ref(),
+        cancel: &session.options.cancel,
+        engine_info: ENGINE_INFO.to_string(),
+        timeout_ms: RewriteLimits::default().commit_timeout_ms,
+    };
+    let edit = VersionEdit { operation: operation(options), ..Default::default() };
+    let commit =
+        lakesmith_delta::commit(store, root, &table, &edit, Some((changed.metadata, changed.protocol)), &context);
+    match session.runtime.block_on(commit) {
+        CommitResult::Committed(committed) => Ok(Report::Done { version: committed.version }),
+        CommitResult::NothingLeft { .. } => Err(Error::internal("a change of properties was dropped")),
+        CommitResult::Failed { error, .. } => Err(error),
+    }
+}
+
+fn operation(options: &AlterProperties) -> OperationInfo {
+    let (name, parameters) = if options.unset.is_empty() {
+        ("SET TBLPROPERTIES", vec![("properties".to_string(), json_text(&json_text(&options.set)))])
+    } else {
+        (
+            "UNSET TBLPROPERTIES",
+            vec![
+                ("properties".to_string(), json_text(&json_text(&options.unset))),
+                ("ifExists".to_string(), options.if_exists.to_string()),
+            ],
+        )
+    };
+    OperationInfo { name: name.into(), parameters, user_metadata: options.user_metadata.clone() }
+}

@@ -1,0 +1,122 @@
+//! The session: runtime, clock, settings, limits and the way to stores.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lakesmith_core::op::{self, Operation, Report};
+use lakesmith_core::predicate::Expr;
+use lakesmith_core::{Error, Result};
+use lakesmith_sql::Settings;
+use lakesmith_storage::{Cancel, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World};
+
+use crate::sql::SqlResult;
+use crate::{run, sql, table_ref};
+
+/// How a store is opened for a table's root; tests put faults here.
+pub type StoreOpener = Arc<dyn Fn(&Location) -> Result<Store> + Send + Sync>;
+
+/// What a [`Session`] is made of.
+#[derive(Clone)]
+pub struct SessionOptions {
+    /// Settings as `SET` takes them (`lakesmith.*` and Spark's own keys).
+    pub settings: BTreeMap<String, String>,
+    /// Stops running operations.
+    pub cancel: Cancel,
+    /// Watches long work.
+    pub progress: Arc<dyn Progress>,
+    /// Clock and identifiers.
+    pub world: Arc<dyn World>,
+    /// Opens stores; `None`: from the location, the settings and the environment.
+    pub store: Option<StoreOpener>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            settings: BTreeMap::new(),
+            cancel: Cancel::default(),
+            progress: Arc::new(NoProgress),
+            world: Arc::new(SystemWorld),
+            store: None,
+        }
+    }
+}
+
+/// Runs operations and SQL, one after the other. All methods block; they must not be called from async code.
+pub struct Session {
+    pub(crate) runtime: tokio::runtime::Runtime,
+    pub(crate) settings: Settings,
+    pub(crate) options: SessionOptions,
+}
+
+impl Session {
+    /// A session with its own I/O runtime.
+    ///
+    /// # Errors
+    /// Usage for an unknown or malformed setting, Unavailable if threads cannot be started.
+    pub fn new(options: SessionOptions) -> Result<Session> {
+        let mut settings = Settings::default();
+        for (key, value) in &options.settings {
+            settings.set(key, value)?;
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .thread_name("lakesmith-io")
+            .build()
+            .map_err(|e| Error::unavailable("cannot start the I/O threads").caused_by(e))?;
+        Ok(Session { runtime, settings, options })
+    }
+
+    /// Runs one operation on a table, given as a path, a URL or ``delta.`…` ``.
+    ///
+    /// # Errors
+    /// See [`lakesmith_core::ErrorKind`]; after an error nothing further was committed.
+    pub fn run(&self, table: &str, operation: Operation) -> Result<Report> {
+        let root = table_ref::parse(table)?;
+        run::run(self, &root, operation)
+    }
+
+    /// Runs SQL statements in order and hands each result to `each`; the first failure stops.
+    ///
+    /// # Errors
+    /// Usage for syntax, and those of the statements.
+    pub fn sql(&mut self, text: &str, each: &mut dyn FnMut(SqlResult) -> Result<()>) -> Result<()> {
+        sql::run(self, text, each)
+    }
+
+    /// Parses the text of a `--where` option.
+    ///
+    /// # Errors
+    /// Usage (`PARSE_SYNTAX_ERROR`) with the position.
+    pub fn parse_predicate(&self, text: &str) -> Result<Expr> {
+        lakesmith_sql::parse_predicate(text)
+    }
+
+    /// Options of OPTIMIZE as the settings have them.
+    ///
+    /// # Errors
+    /// Usage for a setting that cannot be read.
+    pub fn optimize_options(&self) -> Result<op::OptimizeOptions> {
+        self.settings.optimize_options()
+    }
+
+    /// Options of REORG as the settings have them.
+    ///
+    /// # Errors
+    /// Usage for a setting that cannot be read.
+    pub fn reorg_options(&self) -> Result<op::ReorgOptions> {
+        self.settings.reorg_options()
+    }
+
+    pub(crate) fn open(&self, root: &Location) -> Result<Store> {
+        match &self.options.store {
+            Some(open) => open(root),
+            None => {
+                let keys = self.settings.iter().filter(|(key, _)| StoreOptions::understands(key));
+                let options = keys.fold(StoreOptions::from_env(), |options, (key, value)| options.with(key, value));
+                Store::open(root, &options)
+            }
+        }
+    }
+}

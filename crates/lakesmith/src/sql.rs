@@ -1,0 +1,72 @@
+//! Runs SQL text: statements in order, in one session.
+
+use lakesmith_core::op::Report;
+use lakesmith_core::{Error, Result};
+use lakesmith_sql::{Statement, StatementKind};
+use serde_json::Value;
+
+use crate::rows::{Rows, sql_rows};
+use crate::{Session, run, table_ref};
+
+/// Result of one statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SqlResult {
+    /// The statement's text.
+    pub statement: String,
+    /// Columns, in order; none for statements without a result.
+    pub columns: Vec<String>,
+    /// Rows; numbers, strings, booleans, nulls, arrays (ARRAY) and objects (STRUCT, MAP).
+    pub rows: Vec<Vec<Value>>,
+    /// The full report behind the rows, for operations on tables.
+    pub report: Option<Report>,
+}
+
+pub(crate) fn run(session: &mut Session, text: &str, each: &mut dyn FnMut(SqlResult) -> Result<()>) -> Result<()> {
+    // Everything is parsed before anything runs: a typo in the last statement must not leave half a script done.
+    for statement in lakesmith_sql::parse(text)? {
+        session.options.cancel.check()?;
+        let result = run_statement(session, &statement)
+            .map_err(|e| e.with("statement_line", statement.span.line).with("statement_column", statement.span.column))?;
+        each(result)?;
+    }
+    Ok(())
+}
+
+fn run_statement(session: &mut Session, statement: &Statement) -> Result<SqlResult> {
+    let (rows, report) = match &statement.kind {
+        StatementKind::Table { table, op } => {
+            let operation = lakesmith_sql::to_operation(op, &session.settings)?;
+            let root = table_ref::of_sql(table)?;
+            let report = run::run(session, &root, operation)?;
+            (sql_rows(&report, session.settings.extended_columns())?, Some(report))
+        }
+        StatementKind::Set { key, value } => (set(session, key.as_deref(), value.as_deref())?, None),
+        StatementKind::Reset { key } => {
+            session.settings.reset(key.as_deref());
+            (Rows::default(), None)
+        }
+        StatementKind::Query { .. } => {
+            return Err(Error::unsupported(
+                "this build has no query engine: OPTIMIZE, REORG, DESCRIBE DETAIL | HISTORY, SHOW TBLPROPERTIES, ALTER \
+                 TABLE … SET | UNSET TBLPROPERTIES and SET are available",
+            )
+            .class("UNSUPPORTED_FEATURE"));
+        }
+    };
+    Ok(SqlResult { statement: statement.text.clone(), columns: rows.columns, rows: rows.rows, report })
+}
+
+/// `SET k = v`, `SET k` and `SET`; each answers key and value.
+fn set(session: &mut Session, key: Option<&str>, value: Option<&str>) -> Result<Rows> {
+    let columns = vec!["key".to_string(), "value".to_string()];
+    let row = |k: &str, v: &str| vec![Value::from(k), Value::from(v)];
+    let rows = match (key, value) {
+        (Some(key), Some(value)) => {
+            session.settings.set(key, value)?;
+            vec![row(key, value)]
+        }
+        (Some(key), None) => vec![row(key, session.settings.get(key).unwrap_or("<undefined>"))],
+        (None, _) => session.settings.iter().map(|(k, v)| row(k, v)).collect(),
+    };
+    Ok(Rows { columns, rows })
+}

@@ -1,0 +1,30 @@
+//! Tables as people name them.
+
+use lakesmith_core::{Error, Result};
+use lakesmith_sql::TableRef;
+use lakesmith_storage::Location;
+
+/// A path, a URL or ``delta.`path` ``.
+pub(crate) fn parse(text: &str) -> Result<Location> {
+    let trimmed = text.trim();
+    match trimmed.strip_prefix("delta.`").and_then(|rest| rest.strip_suffix('`')) {
+        Some(path) => Location::parse(&path.replace("``", "`")),
+        None if trimmed.starts_with("iceberg.`") => Err(Error::unsupported(
+            "Iceberg tables are not supported in this version; name a Delta table by its path or delta.`path`",
+        )),
+        None => Location::parse(text),
+    }
+}
+
+/// A table of a SQL statement.
+pub(crate) fn of_sql(table: &TableRef) -> Result<Location> {
+    match table {
+        TableRef::Path(path) => Location::parse(path),
+        TableRef::Name(parts) => Err(Error::not_found(format!(
+            "the table or view `{}` cannot be found: this version has no catalog; name the table by its path, as in \
+             delta.`/path/to/table`",
+            parts.join("`.`")
+        ))
+        .class("TABLE_OR_VIEW_NOT_FOUND")),
+    }
+}
