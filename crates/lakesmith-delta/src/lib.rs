@@ -9,11 +9,16 @@
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
 
 pub mod actions;
+mod assemble;
+mod checkpoint;
+pub mod commit;
 mod commit_info;
+mod conflict;
 pub mod engine;
 pub mod features;
 mod file_rows;
 mod history;
+mod last_checkpoint;
 mod load;
 mod log_files;
 mod log_state;
@@ -23,10 +28,14 @@ mod property_rules;
 mod read;
 pub mod schema;
 mod stats;
+mod tip;
 mod vector;
+mod winners;
 mod write_spec;
 mod z85;
 
+pub use checkpoint::{CheckpointInfo, WrittenCheckpoint, write_checkpoint};
+pub use commit::{CommitContext, CommitResult, Committed, commit};
 pub use features::{check_writable, with_features};
 pub use history::history;
 pub use load::{Needs, load};

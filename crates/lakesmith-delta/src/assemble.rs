@@ -1,0 +1,250 @@
+//! The lines of a commit that rearranges files or changes the table's configuration.
+//!
+//! # Source
+//! Delta PROTOCOL.md, "Actions"; Delta Spark `OptimizeTableCommand.commitAndRetry`, `RowId.assignFreshRowIds`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lakesmith_core::table::{DeleteInfo, FileId, GroupEdit, NewFile, VersionEdit};
+use lakesmith_core::{Error, Result};
+use lakesmith_storage::Location;
+use serde_json::{Map, Value, json};
+
+use crate::actions::{
+    Action, Add, CommitInfo, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, Remove, StringMap,
+};
+use crate::log_state::DeltaTable;
+use crate::stats::stats_json;
+use crate::tip::{ROW_TRACKING_DOMAIN, Tip};
+
+const PRESERVED_TAG: &str = "delta.rowTracking.preserved";
+
+/// What stays the same over all attempts of one commit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Intent<'a> {
+    pub base: &'a DeltaTable,
+    pub edit: &'a VersionEdit,
+    pub configuration: Option<&'a (Metadata, Option<Protocol>)>,
+    pub transaction_id: &'a str,
+    pub engine_info: &'a str,
+    /// One time for all removes of the operation.
+    pub deletion_timestamp_ms: i64,
+}
+
+/// A commit ready to be written.
+#[derive(Debug, Clone)]
+pub(crate) struct Assembled {
+    pub bytes: Vec<u8>,
+    pub metrics: BTreeMap<String, String>,
+}
+
+impl Intent<'_> {
+    /// The commit of `version` on top of `tip` with the groups that `kept` marks.
+    ///
+    /// # Errors
+    /// `Internal` if the edit names a file twice or a partition of another shape; nothing must be written then.
+    pub(crate) fn assemble(&self, tip: &Tip, kept: &[bool], version: u64, now_ms: i64) -> Result<Assembled> {
+        let groups: Vec<&GroupEdit> =
+            self.edit.groups.iter().zip(kept).filter(|(_, kept)| **kept).map(|(group, _)| group).collect();
+        let mut mark = tip.row_id_mark;
+        let mut files = Vec::new();
+        for group in &groups {
+            for new in &group.added {
+                files.push(Action::Add(Box::new(self.add(tip, new, version, &mut mark)?)));
+            }
+            for id in &group.removed {
+                files.push(Action::Remove(Box::new(self.remove(tip, *id))));
+            }
+        }
+        check_files(&files)?;
+        let metrics = if self.configuration.is_some() { BTreeMap::new() } else { self.metrics(&groups) };
+        let mut actions = vec![Action::CommitInfo(self.commit_info(tip, &metrics, now_ms)?)];
+        if let Some((metadata, protocol)) = self.configuration {
+            actions.extend(protocol.clone().map(Action::Protocol));
+            actions.push(Action::Metadata(metadata.clone()));
+        }
+        if mark != tip.row_id_mark {
+            actions.push(Action::DomainMetadata(DomainMetadata {
+                domain: ROW_TRACKING_DOMAIN.into(),
+                configuration: json!({ "rowIdHighWaterMark": mark }).to_string(),
+                removed: false,
+                unknown: Map::new(),
+            }));
+        }
+        actions.append(&mut files);
+        let mut bytes = Vec::new();
+        for action in &actions {
+            bytes.extend_from_slice(action.to_line()?.as_bytes());
+            bytes.push(b'\n');
+        }
+        Ok(Assembled { bytes, metrics })
+    }
+
+    fn add(&self, tip: &Tip, new: &NewFile, version: u64, mark: &mut i64) -> Result<Add> {
+        let assigns = tip.assigns_row_ids();
+        let base_row_id = assigns.then_some(mark.saturating_add(1));
+        if assigns {
+            let rows = i64::try_from(new.stats.rows).ok();
+            *mark = rows.and_then(|rows| mark.checked_add(rows)).ok_or_else(|| {
+                Error::internal("the table has run out of row ids").with("path", &new.path)
+            })?;
+        }
+        Ok(Add {
+            path: Location::encode_log_path(&new.path),
+            partition_values: self.partition_values(&new.partition.raw)?,
+            size: signed(new.size, &new.path)?,
+            modification_time: new.modified_ms,
+            data_change: false,
+            stats: Some(stats_json(self.base, &new.stats)),
+            tags: tags(&new.marks.tags),
+            deletion_vector: None,
+            base_row_id,
+            default_row_commit_version: if assigns { Some(signed(version, &new.path)?) } else { None },
+            clustering_provider: new.marks.clustering_provider.clone(),
+            unknown: Map::new(),
+        })
+    }
+
+    fn remove(&self, tip: &Tip, id: FileId) -> Remove {
+        let file = self.base.state.files.get(id);
+        let deletion_vector = file.deletes.map(descriptor);
+        let key = lakesmith_core::table::FileKey {
+            path: file.path.to_owned(),
+            vector_id: file.deletes.map(|d| d.unique_id.clone()),
+        };
+        let assigned = tip.assigned_row_ids.get(&key);
+        let values = self.partition_values(&file.partition.raw).unwrap_or_default();
+        Remove {
+            path: key.path,
+            deletion_timestamp: Some(self.deletion_timestamp_ms),
+            data_change: false,
+            extended_file_metadata: Some(true),
+            // As Spark's own removes: a NULL has no key here.
+            partition_values: Some(values.into_iter().filter(|(_, v)| v.is_some()).collect()),
+            size: i64::try_from(file.size).ok(),
+            tags: tags(&file.marks.tags),
+            deletion_vector,
+            base_row_id: assigned.map(|a| a.0).or(file.base_row_id),
+            default_row_commit_version: assigned.and_then(|a| a.1).or(file.row_commit_version),
+            stats: file.rows.map(|rows| json!({ "numRecords": rows }).to_string()),
+            unknown: Map::new(),
+        }
+    }
+
+    /// Raw values by physical column name.
+    fn partition_values(&self, raw: &[Option<String>]) -> Result<StringMap> {
+        let state = &self.base.state;
+        if raw.len() != state.partition_columns.len() {
+            return Err(Error::internal("a file has another number of partition values than the table has columns")
+                .with("table", &state.location));
+        }
+        let value = |(name, raw): (&String, &Option<String>)| {
+            let field = state.schema.field(name).ok_or_else(|| {
+                Error::corrupt("a partition column is not in the table's schema").with("column", name)
+            })?;
+            // The empty string is NULL in a partition.
+            Ok((field.physical.clone(), raw.clone().filter(|text| !text.is_empty())))
+        };
+        state.partition_columns.iter().zip(raw).map(value).collect()
+    }
+
+    fn commit_info(&self, tip: &Tip, metrics: &BTreeMap<String, String>, now_ms: i64) -> Result<CommitInfo> {
+        let operation = &self.edit.operation;
+        let mut parameters = Map::new();
+        for (key, text) in &operation.parameters {
+            let value = serde_json::from_str(text).map_err(|e| {
+                Error::internal("a parameter of the operation is not JSON").with("parameter", key).caused_by(e)
+            })?;
+            parameters.insert(key.clone(), value);
+        }
+        let next = self.configuration.map(|(metadata, protocol)| Tip {
+            metadata: metadata.clone(),
+            protocol: protocol.clone().unwrap_or_else(|| tip.protocol.clone()),
+            ..tip.clone()
+        });
+        let tags = tip.tracks_rows().then(|| {
+            // A winner that enabled row tracking found our outputs written without their rows' ids.
+            let preserved = Tip::of(self.base).tracks_rows();
+            Map::from_iter([(PRESERVED_TAG.to_string(), Value::from(preserved.to_string()))])
+        });
+        let configures = self.configuration.is_some();
+        Ok(CommitInfo {
+            in_commit_timestamp: next.as_ref().unwrap_or(tip).has_own_clock().then(|| tip.next_timestamp(now_ms)),
+            timestamp: Some(now_ms),
+            operation: Some(operation.name.clone()),
+            operation_parameters: Some(parameters),
+            read_version: i64::try_from(self.base.state.version).ok(),
+            isolation_level: Some(if configures { "Serializable" } else { "SnapshotIsolation" }.into()),
+            is_blind_append: Some(configures),
+            operation_metrics: Some(metrics.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect()),
+            user_metadata: operation.user_metadata.clone(),
+            tags: tags.filter(|_| !configures),
+            engine_info: Some(self.engine_info.into()),
+            txn_id: Some(self.transaction_id.into()),
+            unknown: Map::new(),
+        })
+    }
+
+    /// The history's counters, over the groups that are committed.
+    fn metrics(&self, groups: &[&GroupEdit]) -> BTreeMap<String, String> {
+        let files = &self.base.state.files;
+        let mut added: Vec<u64> = groups.iter().flat_map(|g| &g.added).map(|f| f.size).collect();
+        added.sort_unstable();
+        let removed: Vec<_> = groups.iter().flat_map(|g| &g.removed).map(|id| files.get(*id)).collect();
+        let at = |quarters: usize| added.get((added.len() * quarters / 4).min(added.len().saturating_sub(1)));
+        let size = |quarters: usize| at(quarters).copied().unwrap_or(0);
+        let vectors = removed.iter().filter(|f| f.deletes.is_some()).count();
+        [
+            ("numAddedFiles", added.len() as u64),
+            ("numRemovedFiles", removed.len() as u64),
+            ("numAddedBytes", added.iter().sum()),
+            ("numRemovedBytes", removed.iter().map(|f| f.size).sum()),
+            ("minFileSize", size(0)),
+            ("p25FileSize", size(1)),
+            ("p50FileSize", size(2)),
+            ("p75FileSize", size(3)),
+            ("maxFileSize", size(4)),
+            ("numDeletionVectorsRemoved", vectors as u64),
+        ]
+        .into_iter()
+        .map(|(key, value)| (key.to_string(), value.to_string()))
+        .collect()
+    }
+}
+
+/// No path may be added or removed twice, or both: the files after the commit would depend on the reader.
+fn check_files(files: &[Action]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for action in files {
+        let path = match action {
+            Action::Add(add) => &add.path,
+            Action::Remove(remove) => &remove.path,
+            _ => continue,
+        };
+        if !seen.insert(path) {
+            return Err(Error::internal("a commit names a file twice; nothing was committed")
+                .class("DELTA_DUPLICATE_ACTIONS_FOUND")
+                .with("path", path));
+        }
+    }
+    Ok(())
+}
+
+fn descriptor(info: &DeleteInfo) -> DeletionVectorDescriptor {
+    DeletionVectorDescriptor {
+        storage_type: info.storage_type.clone(),
+        path_or_inline_dv: info.path_or_inline.clone(),
+        offset: info.offset,
+        size_in_bytes: info.size_in_bytes,
+        cardinality: i64::try_from(info.cardinality).unwrap_or(i64::MAX),
+        unknown: Map::new(),
+    }
+}
+
+fn tags(tags: &StringMap) -> Option<StringMap> {
+    (!tags.is_empty()).then(|| tags.clone())
+}
+
+fn signed(number: u64, path: &str) -> Result<i64> {
+    i64::try_from(number).map_err(|_| Error::internal("a number is too large for the log").with("path", path))
+}

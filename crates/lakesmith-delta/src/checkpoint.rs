@@ -1,0 +1,325 @@
+//! Checkpoints: the whole state of one version in one Parquet file, so that readers need not replay the log.
+//!
+//! The kernel reconciles the log (newest action of each file, unexpired tombstones) and decides on the columns; it
+//! refuses tables with features that only bind writers of rows, so it is shown a protocol without those. The actions
+//! that it copies, the protocol among them, are the log's own.
+//!
+//! # Source
+//! Delta PROTOCOL.md, "Checkpoints"; Delta Spark `Checkpoints.scala`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray};
+use bytes::Bytes;
+use delta_kernel::actions::{Metadata as KernelMetadata, Protocol as KernelProtocol};
+use delta_kernel::engine::arrow_data::EngineDataArrowExt as _;
+use delta_kernel::snapshot::{Snapshot, SnapshotRef};
+use delta_kernel::table_configuration::TableConfiguration;
+use delta_kernel::{ActionReconciliationIterator, Engine};
+use lakesmith_core::op::TimeTravel;
+use lakesmith_core::{Error, Result};
+use lakesmith_storage::{Location, Store, Upload};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+
+use crate::actions::Metadata;
+use crate::engine::{self, KERNEL_ROOT, translate};
+use crate::last_checkpoint::{Hint, publish};
+use crate::load::{Needs, load};
+use crate::log_files::LOG_FOLDER;
+use crate::log_state::DeltaTable;
+use crate::{check_writable, features, tip};
+
+const INTERVAL_DEFAULT: u64 = 10;
+/// Encoded bytes kept in memory before a row group is closed and sent.
+const ROW_GROUP_BYTES: usize = 32 << 20;
+
+/// Features that change what a checkpoint holds or how its columns are typed.
+const SHAPING_FEATURES: [&str; 9] = [
+    "columnMapping",
+    "deletionVectors",
+    "timestampNtz",
+    "typeWidening",
+    "typeWidening-preview",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+    "variantType",
+    "variantType-preview",
+];
+/// Beginnings of the properties that do.
+const SHAPING_PROPERTIES: [&str; 5] = [
+    "delta.columnMapping.",
+    "delta.checkpoint.",
+    "delta.dataSkipping",
+    "delta.deletedFileRetentionDuration",
+    "delta.setTransactionRetentionDuration",
+];
+const STATS_AS_JSON: &str = "delta.checkpoint.writeStatsAsJson";
+const STATS_AS_STRUCT: &str = "delta.checkpoint.writeStatsAsStruct";
+
+/// A checkpoint of one version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointInfo {
+    /// The version.
+    pub version: u64,
+    /// What was written; `None` if a complete checkpoint of the version was there already.
+    pub written: Option<WrittenCheckpoint>,
+}
+
+/// What a written checkpoint holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenCheckpoint {
+    /// Rows.
+    pub actions: u64,
+    /// Live files.
+    pub add_files: u64,
+    /// Bytes.
+    pub size_bytes: u64,
+}
+
+/// True if the table's interval asks for a checkpoint of `version`.
+pub(crate) fn is_due(metadata: &Metadata, version: u64) -> bool {
+    let interval = tip::property(metadata, "delta.checkpointInterval").and_then(|v| v.trim().parse().ok());
+    let interval = interval.filter(|i| *i > 0).unwrap_or(INTERVAL_DEFAULT);
+    version != 0 && version.is_multiple_of(interval)
+}
+
+/// Writes a checkpoint of `version` and points `_last_checkpoint` to it unless that names a later one.
+///
+/// # Errors
+/// `NotFound` if there is no such version, `Unsupported` for a table whose protocol we don't fully support, `Corrupt`
+/// for a log that can't be replayed, `Unavailable` from the storage.
+pub async fn write_checkpoint(store: &Store, root: &Location, version: u64) -> Result<CheckpointInfo> {
+    let table = load(store, root, TimeTravel::Version(version), Needs::default()).await?;
+    check_writable(&table)?;
+    if table.log.checkpoint_version == Some(version) {
+        return Ok(CheckpointInfo { version, written: None });
+    }
+    let engine = engine::open(store, root)?;
+    let location = root.join(&format!("{LOG_FOLDER}/{version:020}.checkpoint.parquet"));
+    let sink = Sink { upload: Some(store.upload(&location).await?), runtime: tokio::runtime::Handle::current() };
+    let owned_root = root.clone();
+    let write = move || Replay { engine: engine.as_ref(), root: &owned_root, table: &table }.write(sink, version);
+    let written = engine::blocking(write).await?;
+    let hint = Hint {
+        version,
+        size: written.actions,
+        size_in_bytes: written.size_bytes,
+        num_of_add_files: written.add_files,
+    };
+    publish(store, root, &hint).await?;
+    Ok(CheckpointInfo { version, written: Some(written) })
+}
+
+struct Replay<'a> {
+    engine: &'a dyn Engine,
+    root: &'a Location,
+    table: &'a DeltaTable,
+}
+
+impl Replay<'_> {
+    fn write(&self, mut sink: Sink, version: u64) -> Result<WrittenCheckpoint> {
+        let written = self.write_rows(&mut sink, version);
+        match written {
+            Ok(written) => sink.finish().map(|()| written),
+            Err(error) => {
+                sink.abort();
+                Err(error)
+            }
+        }
+    }
+
+    fn write_rows(&self, sink: &mut Sink, version: u64) -> Result<WrittenCheckpoint> {
+        let failed = |e| translate(e, self.root).with("version", version);
+        let snapshot = Snapshot::builder_for(KERNEL_ROOT).at_version(version).build(self.engine).map_err(failed)?;
+        let writer = self.shaped(&snapshot)?.create_checkpoint_writer(self.engine).map_err(failed)?;
+        let mut counts = Counts::default();
+        let mut parquet: Option<ArrowWriter<Vec<u8>>> = None;
+        let mut size_bytes = 0;
+        let rows: ActionReconciliationIterator = writer.checkpoint_data(self.engine).map_err(failed)?;
+        for batch in rows {
+            let batch = batch.and_then(|b| b.apply_selection_vector()).map_err(failed)?;
+            let batch = settled(&batch.try_into_record_batch().map_err(failed)?)?;
+            counts.add(&batch)?;
+            let parquet = match &mut parquet {
+                Some(parquet) => parquet,
+                none => none.insert(open(&batch)?),
+            };
+            parquet.write(&batch).map_err(encoding)?;
+            if parquet.in_progress_size() > ROW_GROUP_BYTES {
+                parquet.flush().map_err(encoding)?;
+                size_bytes += sink.send(std::mem::take(parquet.inner_mut()))?;
+            }
+        }
+        counts.check(version)?;
+        let parquet = parquet.ok_or_else(|| Error::corrupt("the log holds no action").with("version", version))?;
+        size_bytes += sink.send(parquet.into_inner().map_err(encoding)?)?;
+        Ok(WrittenCheckpoint { actions: counts.actions, add_files: counts.adds, size_bytes })
+    }
+
+    /// The snapshot with only those features and properties that shape a checkpoint.
+    fn shaped(&self, snapshot: &SnapshotRef) -> Result<SnapshotRef> {
+        let failed = |e| translate(e, self.root);
+        let configuration = snapshot.table_configuration();
+        let in_force = features::expand(&self.table.log.protocol);
+        let shaping: Vec<String> = in_force.into_iter().filter(|f| SHAPING_FEATURES.contains(&f.as_str())).collect();
+        let protocol = KernelProtocol::try_new(3, 7, Some(shaping.clone()), Some(shaping)).map_err(failed)?;
+        let metadata = configuration.metadata();
+        let metadata: KernelMetadata = serde_json::to_value(metadata)
+            .and_then(|mut json| {
+                json["configuration"] = serde_json::to_value(properties(&self.table.state.properties))?;
+                serde_json::from_value(json)
+            })
+            .map_err(|e| Error::internal("the kernel's view of the metadata could not be changed").caused_by(e))?;
+        let root = configuration.table_root().clone();
+        let shaped = TableConfiguration::try_new(metadata, protocol, root, snapshot.version()).map_err(failed)?;
+        Snapshot::new(snapshot.log_segment().clone(), shaped).map(Arc::new).map_err(failed)
+    }
+}
+
+/// The properties that shape a checkpoint. Statistics as JSON serve every reader; the struct comes instead of them, and
+/// by default then, as in Spark.
+fn properties(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let shapes = |key: &str| {
+        SHAPING_PROPERTIES.iter().any(|p| key.get(..p.len()).is_some_and(|head| head.eq_ignore_ascii_case(p)))
+    };
+    let mut shaping: BTreeMap<String, String> =
+        all.iter().filter(|(key, _)| shapes(key)).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let value = |name: &str| {
+        all.iter().find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, v)| v.trim().eq_ignore_ascii_case("true"))
+    };
+    let json = value(STATS_AS_JSON).unwrap_or(true);
+    let as_struct = !json && value(STATS_AS_STRUCT).unwrap_or(true);
+    shaping.insert(STATS_AS_JSON.into(), json.to_string());
+    shaping.insert(STATS_AS_STRUCT.into(), as_struct.to_string());
+    shaping
+}
+
+/// The same rows with `dataChange` false: in a checkpoint nothing changes any more.
+fn settled(batch: &RecordBatch) -> Result<RecordBatch> {
+    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+    for name in ["add", "remove"] {
+        let Ok(index) = batch.schema_ref().index_of(name) else { continue };
+        let Some(files) = columns[index].as_struct_opt() else { continue };
+        let Some((place, _)) = files.fields().find("dataChange") else { continue };
+        let mut children = files.columns().to_vec();
+        children[place] = Arc::new(BooleanArray::new(
+            arrow::buffer::BooleanBuffer::new_unset(files.len()),
+            children[place].nulls().cloned(),
+        ));
+        let rebuilt = StructArray::try_new(files.fields().clone(), children, files.nulls().cloned());
+        columns[index] = Arc::new(rebuilt.map_err(encoding)?);
+    }
+    RecordBatch::try_new(batch.schema(), columns).map_err(encoding)
+}
+
+fn open(first: &RecordBatch) -> Result<ArrowWriter<Vec<u8>>> {
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    ArrowWriter::try_new(Vec::new(), first.schema(), Some(properties)).map_err(encoding)
+}
+
+fn encoding(error: impl Into<lakesmith_core::error::Cause>) -> Error {
+    Error::internal("the checkpoint could not be encoded").caused_by(error)
+}
+
+/// What went into the checkpoint, counted from the rows themselves.
+#[derive(Debug, Default)]
+struct Counts {
+    actions: u64,
+    adds: u64,
+    protocols: u64,
+    metadata: u64,
+}
+
+impl Counts {
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let valid = |name: &str| {
+            let column = batch.column_by_name(name);
+            column.map(|c| (c.len() - c.null_count()) as u64).ok_or_else(|| {
+                Error::internal("a kind of action is missing from the checkpoint's columns").with("column", name)
+            })
+        };
+        self.actions += batch.num_rows() as u64;
+        self.adds += valid("add")?;
+        self.protocols += valid("protocol")?;
+        self.metadata += valid("metaData")?;
+        Ok(())
+    }
+
+    /// A reader that starts from a checkpoint without these has no table.
+    fn check(&self, version: u64) -> Result<()> {
+        if (self.protocols, self.metadata) == (1, 1) {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!(
+            "the log gives {} protocols and {} metadata instead of one each; no checkpoint was written",
+            self.protocols, self.metadata
+        ))
+        .with("version", version))
+    }
+}
+
+/// The upload, driven from a blocking thread.
+struct Sink {
+    upload: Option<Upload>,
+    runtime: tokio::runtime::Handle,
+}
+
+impl Sink {
+    /// Sends bytes and returns their number.
+    fn send(&mut self, bytes: Vec<u8>) -> Result<u64> {
+        let length = bytes.len() as u64;
+        if let Some(upload) = &mut self.upload {
+            self.runtime.block_on(upload.write(Bytes::from(bytes)))?;
+        }
+        Ok(length)
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.upload.take().map_or(Ok(()), |upload| self.runtime.block_on(upload.finish()))
+    }
+
+    fn abort(mut self) {
+        if let Some(upload) = self.upload.take()
+            && let Err(error) = self.runtime.block_on(upload.abort())
+        {
+            tracing::warn!(%error, "parts of an unfinished checkpoint stay until the storage cleans them");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
+    }
+
+    #[test]
+    fn statistics_are_written_once_and_never_lost_by_default() {
+        let stats = |pairs: &[(&str, &str)]| {
+            let shaping = properties(&map(pairs));
+            (shaping[STATS_AS_JSON].clone(), shaping[STATS_AS_STRUCT].clone())
+        };
+        let both = |json: &str, as_struct: &str| (json.to_string(), as_struct.to_string());
+        assert_eq!(stats(&[]), both("true", "false"));
+        assert_eq!(stats(&[(STATS_AS_STRUCT, "true")]), both("true", "false"));
+        assert_eq!(stats(&[(STATS_AS_JSON, "false")]), both("false", "true"));
+        assert_eq!(stats(&[(STATS_AS_JSON, "false"), (STATS_AS_STRUCT, "false")]), both("false", "false"));
+    }
+
+    #[test]
+    fn properties_that_bind_writers_of_rows_are_hidden_from_the_kernel() {
+        let shaping = properties(&map(&[
+            ("delta.constraints.positive", "a > 0"),
+            ("delta.columnMapping.mode", "name"),
+            ("delta.deletedFileRetentionDuration", "interval 1 day"),
+        ]));
+        assert!(!shaping.contains_key("delta.constraints.positive"));
+        assert!(shaping.contains_key("delta.columnMapping.mode"));
+        assert!(shaping.contains_key("delta.deletedFileRetentionDuration"));
+    }
+}

@@ -1,0 +1,352 @@
+//! Commits that don't lose: the next version by put-if-absent, winners read and followed, whole groups dropped.
+//!
+//! ```text
+//! catch up: list, read every winner, check, drop lost groups ──> assemble ──> put-if-absent ──> created: done
+//!    ^                                                                            │ exists, or no clear answer
+//!    └────────────── another's <── read the version back: ours: done, absent: put the same bytes again
+//! ```
+//!
+//! # Source
+//! Delta PROTOCOL.md, "Delta Log Entries"; Delta Spark `OptimisticTransaction.doCommitRetryIteratively`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lakesmith_core::commit::{InputFate, lost_groups};
+use lakesmith_core::table::{FileKey, VersionEdit};
+use lakesmith_core::{Error, ErrorKind, Result};
+use lakesmith_storage::store::PutOutcome;
+use lakesmith_storage::{Cancel, Location, Store, World};
+use tokio::time::Instant;
+
+use crate::actions::{Metadata, Protocol};
+use crate::assemble::{Assembled, Intent};
+use crate::{check_writable, checkpoint};
+use crate::conflict::OwnChanges;
+use crate::log_files::LOG_FOLDER;
+use crate::log_state::DeltaTable;
+use crate::tip::Tip;
+use crate::winners::Winner;
+
+/// The first wait after a lost race; it doubles up to the last.
+const BACKOFF_FIRST: Duration = Duration::from_millis(20);
+const BACKOFF_LAST: Duration = Duration::from_secs(5);
+/// How long a stop request may go unnoticed.
+const CANCEL_TICK: Duration = Duration::from_millis(100);
+/// Failed puts of one version that is known to be free. The storage repeats a request by itself, so a put that still
+/// fails while reads work will not get better: no permission, or a full disk.
+const PUT_FAILURES_MAX: u32 = 5;
+
+/// What a commit needs of its surroundings.
+#[derive(Debug, Clone)]
+pub struct CommitContext<'a> {
+    /// Clock and identifiers.
+    pub world: &'a dyn World,
+    /// A request to stop.
+    pub cancel: &'a Cancel,
+    /// `engineInfo` of the history.
+    pub engine_info: String,
+    /// How long conflicts and unclear answers are retried.
+    pub timeout_ms: u64,
+}
+
+/// A commit that stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// Its version.
+    pub version: u64,
+    /// Indexes of the edit's groups that are in it.
+    pub groups_done: Vec<usize>,
+    /// Indexes of the groups that a winner made worthless. Their outputs are in no commit and never will be.
+    pub groups_dropped: Vec<usize>,
+    /// Counters as recorded in the history.
+    pub metrics: BTreeMap<String, String>,
+}
+
+/// How a commit ended.
+#[derive(Debug)]
+pub enum CommitResult {
+    /// A version was made.
+    Committed(Committed),
+    /// Winners made every group worthless: nothing was committed, and no put of ours can land any more.
+    NothingLeft {
+        /// All groups.
+        groups_dropped: Vec<usize>,
+    },
+    /// Nothing is known to be committed.
+    Failed {
+        /// Why.
+        error: Error,
+        /// Versions that a put was sent for.
+        tried_versions: Vec<u64>,
+        /// True if each of them holds another writer's commit, so that none of ours can appear any more. Outputs may be
+        /// deleted only then.
+        all_taken_by_others: bool,
+    },
+}
+
+/// Commits `edit` on top of `base`, or a new configuration (metadata and possibly protocol).
+///
+/// A checkpoint follows where the table's interval asks for one; its failure is logged and does not fail the commit.
+pub async fn commit(
+    store: &Store,
+    root: &Location,
+    base: &DeltaTable,
+    edit: &VersionEdit,
+    new_configuration: Option<(Metadata, Option<Protocol>)>,
+    context: &CommitContext<'_>,
+) -> CommitResult {
+    let transaction_id = context.world.new_uuid().to_string();
+    let committer = Committer {
+        store,
+        root,
+        context,
+        intent: Intent {
+            base,
+            edit,
+            configuration: new_configuration.as_ref(),
+            transaction_id: &transaction_id,
+            engine_info: &context.engine_info,
+            deletion_timestamp_ms: context.world.now_ms(),
+        },
+        inputs: edit.groups.iter().map(|g| g.removed.iter().map(|id| key(base, *id)).collect()).collect(),
+        kept: vec![true; edit.groups.len()],
+        tip: Tip::of(base),
+        tried: Vec::new(),
+        unresolved: None,
+        deadline: Instant::now() + Duration::from_millis(context.timeout_ms),
+    };
+    committer.run().await
+}
+
+fn key(base: &DeltaTable, id: lakesmith_core::table::FileId) -> FileKey {
+    let file = base.state.files.get(id);
+    FileKey { path: file.path.to_owned(), vector_id: file.deletes.map(|d| d.unique_id.clone()) }
+}
+
+struct Committer<'a> {
+    store: &'a Store,
+    root: &'a Location,
+    context: &'a CommitContext<'a>,
+    intent: Intent<'a>,
+    /// Keys of each group's inputs, as we read them.
+    inputs: Vec<Vec<FileKey>>,
+    /// Which groups are still worth committing.
+    kept: Vec<bool>,
+    tip: Tip,
+    tried: Vec<u64>,
+    /// A version that a put was sent for and that is not known to hold another's commit.
+    unresolved: Option<u64>,
+    deadline: Instant,
+}
+
+/// Who holds a version after a put.
+enum Holder {
+    Us,
+    Another,
+}
+
+impl Committer<'_> {
+    async fn run(mut self) -> CommitResult {
+        match self.drive().await {
+            Ok(result) => result,
+            Err(error) => CommitResult::Failed {
+                error: error.with("table", self.root),
+                all_taken_by_others: self.unresolved.is_none(),
+                tried_versions: self.tried,
+            },
+        }
+    }
+
+    async fn drive(&mut self) -> Result<CommitResult> {
+        let configures = self.intent.configuration.is_some();
+        if configures && !self.kept.is_empty() {
+            return Err(Error::internal("files and configuration are changed by separate commits"));
+        }
+        check_writable(self.intent.base)?;
+        let mut version = self.intent.base.state.version + 1;
+        let mut races_lost = 0;
+        loop {
+            version = self.catch_up(version).await?;
+            if !configures && !self.kept.contains(&true) {
+                return Ok(CommitResult::NothingLeft { groups_dropped: self.groups(false) });
+            }
+            let now_ms = self.context.world.now_ms();
+            let assembled = self.intent.assemble(&self.tip, &self.kept, version, now_ms)?;
+            match self.put(version, &assembled).await? {
+                Holder::Us => return Ok(self.committed(version, assembled).await),
+                Holder::Another => races_lost += 1,
+            }
+            self.wait(races_lost, || {
+                Error::new(
+                    ErrorKind::Conflict,
+                    "other writers were faster with every version until the commit timeout; run again when fewer write",
+                )
+            })
+            .await?;
+        }
+    }
+
+    async fn committed(&self, version: u64, assembled: Assembled) -> CommitResult {
+        let metadata = self.intent.configuration.map_or(&self.tip.metadata, |(metadata, _)| metadata);
+        if checkpoint::is_due(metadata, version)
+            && let Err(error) = checkpoint::write_checkpoint(self.store, self.root, version).await
+        {
+            tracing::warn!(version, %error, "the commit stands, but its checkpoint could not be written");
+        }
+        CommitResult::Committed(Committed {
+            version,
+            groups_done: self.groups(true),
+            groups_dropped: self.groups(false),
+            metrics: assembled.metrics,
+        })
+    }
+
+    fn groups(&self, kept: bool) -> Vec<usize> {
+        (0..self.kept.len()).filter(|i| self.kept[*i] == kept).collect()
+    }
+
+    /// Follows every commit from `from` on; returns the first version that nobody is known to hold.
+    async fn catch_up(&mut self, from: u64) -> Result<u64> {
+        let log = self.root.join(LOG_FOLDER);
+        let after = commit_name(from - 1);
+        let listed = self.patiently(async || self.store.list_from(&log, &after).await).await?;
+        let known = if self.tried.last() == Some(&from) { Some(from) } else { None };
+        let versions = listed.iter().filter_map(|info| version_of(info.location.file_name()));
+        let Some(newest) = versions.chain(known).filter(|v| *v >= from).max() else { return Ok(from) };
+        for version in from..=newest {
+            let Some(bytes) = self.read(version).await? else {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    "the log no longer holds every commit since the table was loaded, so conflicts can't be ruled out; \
+                     run again",
+                )
+                .with("version", version));
+            };
+            let winner = Winner::parse(&bytes, version, &self.location(version))?;
+            self.follow(&winner)?;
+        }
+        Ok(newest + 1)
+    }
+
+    fn follow(&mut self, winner: &Winner) -> Result<()> {
+        let own = OwnChanges {
+            metadata: self.intent.configuration.is_some(),
+            protocol: self.intent.configuration.is_some_and(|(_, protocol)| protocol.is_some()),
+        };
+        self.tip.follow(winner, &self.intent.base.state, own)?;
+        for lost in lost_groups(self.inputs.iter().map(Vec::as_slice), &winner.summary) {
+            if !self.kept[lost.group] {
+                continue;
+            }
+            self.kept[lost.group] = false;
+            let class = match lost.fate {
+                InputFate::Removed => "DELTA_CONCURRENT_DELETE_DELETE",
+                InputFate::Remarked => "DELTA_CONCURRENT_DELETE_READ",
+            };
+            tracing::warn!(
+                group = lost.group,
+                path = lost.path,
+                version = winner.summary.version,
+                operation = winner.summary.operation.as_deref().unwrap_or("unknown"),
+                class,
+                "another writer changed an input meanwhile; its group is left as it was"
+            );
+        }
+        Ok(())
+    }
+
+    /// Puts a version until it is known who holds it. The same bytes each time: whichever copy lands is the commit.
+    async fn put(&mut self, version: u64, assembled: &Assembled) -> Result<Holder> {
+        let location = self.location(version);
+        let bytes = Bytes::copy_from_slice(&assembled.bytes);
+        let mut failures = 0;
+        loop {
+            self.context.cancel.check()?;
+            if self.tried.last() != Some(&version) {
+                self.tried.push(version);
+            }
+            self.unresolved = Some(version);
+            let failure = match self.store.put_if_absent(&location, bytes.clone()).await {
+                Ok(PutOutcome::Created) => return Ok(Holder::Us),
+                Ok(PutOutcome::AlreadyExists) => None,
+                Err(error) => Some(error),
+            };
+            // The storage repeats requests by itself, so "exists" may mean that our own first request landed.
+            if let Some(held) = self.read(version).await? {
+                if Winner::parse(&held, version, &location)?.is_ours(self.intent.transaction_id) {
+                    return Ok(Holder::Us);
+                }
+                self.unresolved = None;
+                return Ok(Holder::Another);
+            }
+            failures += 1;
+            let give_up = failures >= PUT_FAILURES_MAX;
+            match failure {
+                Some(error) if give_up || error.kind() != ErrorKind::Unavailable => return Err(error),
+                failure => self.wait(failures, || failure.unwrap_or_else(|| contradiction(version))).await?,
+            }
+        }
+    }
+
+    /// A commit's bytes; `None` if it does not exist. Retries while the storage does not answer.
+    async fn read(&self, version: u64) -> Result<Option<Bytes>> {
+        let location = self.location(version);
+        match self.patiently(async || self.store.get(&location).await).await {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.with("version", version)),
+        }
+    }
+
+    async fn patiently<T>(&self, request: impl AsyncFn() -> Result<T>) -> Result<T> {
+        let mut failures = 0;
+        loop {
+            match request().await {
+                Err(error) if error.kind() == ErrorKind::Unavailable => {
+                    failures += 1;
+                    self.wait(failures, || error).await?;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Waits before the next try; `timed_out` is the error once the time for retries is over.
+    async fn wait(&self, tries: u32, timed_out: impl FnOnce() -> Error) -> Result<()> {
+        let exponential = BACKOFF_FIRST.saturating_mul(1 << tries.min(12).saturating_sub(1)).min(BACKOFF_LAST);
+        // Writers that lost the same race must not meet again: between half and all of the wait.
+        let jitter = self.context.world.new_uuid().as_bytes()[15];
+        let mut left = exponential.mul_f64(0.5 + f64::from(jitter) / 512.0);
+        if Instant::now() + left >= self.deadline {
+            return Err(timed_out());
+        }
+        while !left.is_zero() {
+            self.context.cancel.check()?;
+            let tick = left.min(CANCEL_TICK);
+            tokio::time::sleep(tick).await;
+            left -= tick;
+        }
+        self.context.cancel.check()
+    }
+
+    fn location(&self, version: u64) -> Location {
+        self.root.join(&format!("{LOG_FOLDER}/{}", commit_name(version)))
+    }
+}
+
+fn contradiction(version: u64) -> Error {
+    Error::unavailable("the storage says that a commit exists, but does not return it").with("version", version)
+}
+
+fn commit_name(version: u64) -> String {
+    format!("{version:020}.json")
+}
+
+/// The version that a file of the log stands for: a commit, or a checkpoint, which proves that the version exists.
+fn version_of(name: &str) -> Option<u64> {
+    let (digits, rest) = name.split_at_checked(20)?;
+    let counts = rest == ".json" || rest.starts_with(".checkpoint.");
+    (counts && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok()).flatten()
+}
