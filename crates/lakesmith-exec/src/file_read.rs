@@ -277,3 +277,7 @@ struct Width {
     /// No string is longer than its chunk; a dictionary may repeat it in every row.
     widest_value: u64,
 }
+
+#[cfg(test)]
+#[path = "file_read_tests.rs"]
+mod tests;

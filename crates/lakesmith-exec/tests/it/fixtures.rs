@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use arrow::array::AsArray;
-use lakesmith_core::table::{DataType, Field};
+use lakesmith_core::table::vector::VectorLocation;
+use lakesmith_core::table::{DataType, DeleteInfo, Field};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::bench_table::{Bench, field, plain_write, spec};
@@ -69,6 +70,34 @@ fn nested_columns_of_spark_survive() {
         (0..batch.num_rows()).map(row).collect::<Vec<_>>()
     };
     assert_eq!(text(&before), text(&after));
+}
+
+#[test]
+fn a_vector_file_of_spark_is_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/delta/dv_file");
+    let data = folder.join("part-00000-2e75ce6d-8852-4091-aa7e-532093555e23-c000.snappy.parquet");
+    // The log's fourth version: `(id % 100) < 3` deleted, vector at offset 1 with 47 bytes.
+    let vector = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|e| std::fs::read(e.unwrap().path()).unwrap_or_default())
+        .find(|bytes| bytes.len() == 166 && bytes[1..5] == [0, 0, 0, 47])
+        .unwrap();
+    let mut bench = Bench::new();
+    std::fs::write(bench.path("vector.bin"), vector).unwrap();
+    let location = bench.root().join("vector.bin").to_string();
+    bench.add_bytes(&std::fs::read(data).unwrap()).deletes = Some(DeleteInfo {
+        unique_id: "u@1".into(),
+        storage_type: "u".into(),
+        path_or_inline: String::new(),
+        offset: Some(1),
+        size_in_bytes: 47,
+        cardinality: 15,
+        at: VectorLocation::File { location, offset: 1 },
+    });
+    let outcome = bench.run(spec(vec![field("id", DataType::Long)]), plain_write()).unwrap();
+    let rows = bench.rows(&outcome.outputs[0].path);
+    let ids = rows.column(0).as_primitive::<arrow::datatypes::Int64Type>().values().to_vec();
+    assert_eq!(ids, (0..500).filter(|id| id % 100 >= 3).collect::<Vec<i64>>());
 }
 
 fn core_type(from: &arrow::datatypes::DataType, list: &dyn Fn(Field) -> DataType) -> DataType {

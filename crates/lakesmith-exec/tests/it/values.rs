@@ -147,31 +147,6 @@ fn huge_strings_fit_a_small_memory_limit() {
 }
 
 #[test]
-fn long_strings_repeated_through_a_dictionary_fit_the_memory() {
-    let long = "x".repeat(600_000);
-    let texts = StringArray::from_iter_values((0..6_000).map(|i| if i % 2 == 0 { long.as_str() } else { "short" }));
-    let batch = |from: usize| {
-        RecordBatch::try_from_iter([("t", Arc::new(texts.slice(from, 1_000)) as ArrayRef)]).unwrap()
-    };
-    let mut bytes = Vec::new();
-    // Spark writes no sizes of decoded values, so the footer doesn't tell that rows are wide.
-    let schema = batch(0).schema();
-    let properties = WriterProperties::builder()
-        .set_statistics_enabled(parquet::file::properties::EnabledStatistics::None)
-        .build();
-    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut bytes, schema, Some(properties)).unwrap();
-    for from in (0..6_000).step_by(1_000) {
-        writer.write(&batch(from)).unwrap();
-    }
-    writer.close().unwrap();
-    assert!(bytes.len() < 4 << 20);
-    let mut bench = Bench::new();
-    bench.add_bytes(&bytes);
-    let outcome = bench.run(spec(vec![field("t", DataType::String)]), plain_write()).unwrap();
-    assert_eq!(outcome.rows_out, 6_000);
-}
-
-#[test]
 fn partition_values_are_written_as_constants() {
     let mut bench = Bench::new();
     let batch = RecordBatch::try_from_iter([("v", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef)]).unwrap();
