@@ -1,1 +1,29 @@
-//! Placeholder.
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
+//! Spark's maintenance SQL: text to statements and operations, with a position in every error.
+//!
+//! ```text
+//! text --tokens--> Statement { kind, span, text } --to_operation(Settings)--> lakesmith_core::op::Operation
+//! ```
+//!
+//! Statements that need a query engine (SELECT, INSERT, CREATE TABLE …) are recognised and carried as text.
+
+mod diagnostic;
+mod expression;
+mod grammar;
+mod interval;
+mod literal;
+mod operation;
+mod parser;
+mod settings;
+mod settings_table;
+mod statement;
+mod string_literal;
+mod suggest;
+mod token;
+
+pub use diagnostic::render_snippet;
+pub use grammar::{parse, parse_predicate};
+pub use operation::to_operation;
+pub use settings::Settings;
+pub use settings_table::{Setting, settings_reference};
+pub use statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef};

@@ -1,0 +1,48 @@
+//! From a parsed statement to the operation that the library runs.
+
+use lakesmith_core::Result;
+use lakesmith_core::op::{AlterProperties, HistoryOptions, Operation, OptimizeOptions, ReorgOptions, TimeTravel};
+
+use crate::settings::Settings;
+use crate::statement::{Predicate, StatementOp};
+
+/// The operation that a statement asks for, with the session's settings.
+///
+/// # Errors
+/// Usage for a setting that cannot be read.
+pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> {
+    Ok(match op {
+        StatementOp::Optimize { full, predicate, zorder_by } => {
+            let (predicate, predicate_text) = split(predicate);
+            let zorder_by = zorder_by.clone();
+            Operation::Optimize(OptimizeOptions {
+                predicate,
+                predicate_text,
+                full: *full,
+                zorder_by,
+                ..settings.optimize_options()?
+            })
+        }
+        StatementOp::ReorgPurge { predicate } => {
+            let (predicate, predicate_text) = split(predicate);
+            Operation::Reorg(ReorgOptions { predicate, predicate_text, ..settings.reorg_options()? })
+        }
+        StatementOp::Detail => Operation::Detail(TimeTravel::Latest),
+        StatementOp::History { limit } => {
+            Operation::History(HistoryOptions { limit: *limit, ..HistoryOptions::default() })
+        }
+        StatementOp::ShowProperties { key } => Operation::ShowProperties(key.clone()),
+        StatementOp::AlterProperties { set, unset, if_exists } => Operation::AlterProperties(AlterProperties {
+            set: set.iter().cloned().collect(),
+            unset: unset.clone(),
+            if_exists: *if_exists,
+            allow_arbitrary: settings.allow_arbitrary_properties(),
+            user_metadata: settings.user_metadata(),
+            dry_run: false,
+        }),
+    })
+}
+
+fn split(predicate: &Option<Predicate>) -> (Option<lakesmith_core::predicate::Expr>, Option<String>) {
+    predicate.clone().unzip()
+}
