@@ -5,9 +5,11 @@ import shutil
 
 import pytest
 
-import spark_session
-from lakesmith_binary import Lakesmith
-from table import Table
+pytest.register_assert_rewrite("judgement")
+
+import spark_session  # noqa: E402
+from lakesmith_binary import Lakesmith  # noqa: E402
+from table import Table  # noqa: E402
 
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "delta")
 

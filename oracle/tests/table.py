@@ -28,7 +28,7 @@ class Table:
 
     def twin(self):
         """A copy beside the table, to let another engine do the same work on."""
-        return self.copy(self.path + "-twin")
+        return self.copy(f"{self.path}-twin-{self.version()}")
 
     def copy(self, path):
         shutil.copytree(self.path, path)

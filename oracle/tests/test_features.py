@@ -55,9 +55,10 @@ def test_column_mapping_by_rename_only(new_table, lakesmith):
     table.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.columnMapping.mode'='name')")
     for old, new in (("a", "t"), ("b", "a"), ("t", "b")):
         table.sql(f"ALTER TABLE {{t}} RENAME COLUMN {old} TO {new}")
-    insert(table, ["id", "1", "2"], appends=2)
+    insert(table, ["id", "3", "4"], appends=2)
     judged(table, lakesmith, removed=4)
-    assert table.frame().groupBy("a", "b").count().count() == 2
+    found = {(row.a, row.b): row["count"] for row in table.frame().groupBy("a", "b").count().collect()}
+    assert found == {(2, 1): 1000, (4, 3): 1000}
 
 
 def test_two_partition_columns_with_a_filter_on_one(new_table, lakesmith):
@@ -89,7 +90,7 @@ def test_deletion_vectors(new_table, lakesmith):
     insert(table, ["id", "CAST(id AS STRING)"])
     table.sql("DELETE FROM {t} WHERE id % 10 = 3")
     table.sql("UPDATE {t} SET v = 'new' WHERE id % 100 = 4")
-    judged(table, lakesmith, removed=5)
+    judged(table, lakesmith, removed=6)
     assert not any(file["deletionVector"] for file in lakesmith.files(table))
     table.sql("DELETE FROM {t} WHERE id = 0")
     same_rows(table, lambda: lakesmith.purge(table, "--verify"))
@@ -106,8 +107,9 @@ def test_a_lone_file_with_a_vector(new_table, lakesmith):
     report = same_rows(table, lambda: lakesmith.purge(table))
     assert report["metrics"]["deletionVectorStats"] == {"numDeletionVectorsRemoved": 1, "numDeletionVectorRowsRemoved": 2}
     like_spark(table, twin, "REORG TABLE {t} APPLY (PURGE)")
+    # Spark's OPTIMIZE leaves it alone for ever; ours does not once enough of it is deleted.
     table.sql("DELETE FROM {t} WHERE id < 200")
-    judged(table, lakesmith, removed=1)
+    compacted(table, lakesmith, removed=1, added=1)
 
 
 def test_row_tracking_with_vectors(new_table, lakesmith):
@@ -115,7 +117,7 @@ def test_row_tracking_with_vectors(new_table, lakesmith):
     insert(table, ["id", "CAST(id AS STRING)"])
     table.sql("UPDATE {t} SET v = 'new' WHERE id % 50 = 4")
     table.sql("DELETE FROM {t} WHERE id % 9 = 3")
-    judged(table, lakesmith, removed=5, row_ids=True)
+    judged(table, lakesmith, removed=6, row_ids=True)
     table.sql("UPDATE {t} SET v = 'newer' WHERE id % 70 = 4")
     same_rows(table, lambda: lakesmith.purge(table, "--verify"), row_ids=True)
     insert(table, ["id", "'late'"], appends=1)
@@ -132,7 +134,7 @@ def test_in_commit_timestamps(new_table, lakesmith):
 
 
 def test_type_widening(new_table, lakesmith):
-    table = create(new_table(), "id BIGINT, a TINYINT, b INT, c FLOAT, d DATE, e DECIMAL(5,2)", properties(enableTypeWidening="true"))
+    table = create(new_table(), "id BIGINT, a TINYINT, b INT, c FLOAT, d DATE, e DECIMAL(5,2)", properties(**{"enableTypeWidening": "true", "feature.timestampNtz": "supported"}))
     narrow = ["id", "CAST(id % 100 AS TINYINT)", "CAST(id AS INT)", "CAST(id / 7 AS FLOAT)", "DATE'2026-01-01'", "CAST(id % 999 / 100 AS DECIMAL(5,2))"]
     insert(table, narrow, appends=2)
     for column, kind in (("a", "INT"), ("b", "BIGINT"), ("c", "DOUBLE"), ("d", "TIMESTAMP_NTZ"), ("e", "DECIMAL(12,4)")):

@@ -72,7 +72,7 @@ def test_description_agrees(golden, lakesmith, name):
     assert [row["version"] for row in ours] == [row.version for row in theirs]
     for mine, spark_row in zip(ours, theirs):
         assert mine["operationParameters"] == spark_row.operationParameters
-        assert mine["operationMetrics"] == (spark_row.operationMetrics or None)
+        assert mine["operationMetrics"] == spark_row.operationMetrics
 
 
 def test_old_versions_stay_readable(golden, lakesmith):
