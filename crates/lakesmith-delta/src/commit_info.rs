@@ -122,7 +122,11 @@ impl CommitClock {
         let (mut low, mut high) = (0, own.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            if in_commit_timestamp(store, own[middle]).await? <= timestamp_ms { low = middle + 1 } else { high = middle }
+            if in_commit_timestamp(store, own[middle]).await? <= timestamp_ms {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         let mut around = Vec::new();
         for commit in own.iter().skip(low.saturating_sub(1)).take(2) {

@@ -81,13 +81,8 @@ const READER_WRITER: [&str; 14] = [
 /// Every feature in force, sorted; the ones that an old protocol version implies are spelled out.
 pub fn expand(protocol: &Protocol) -> Vec<String> {
     let (reader, writer) = (reader_version(protocol), writer_version(protocol));
-    let mut features: Vec<String> = protocol
-        .reader_features
-        .iter()
-        .chain(&protocol.writer_features)
-        .flatten()
-        .map(ToString::to_string)
-        .collect();
+    let mut features: Vec<String> =
+        protocol.reader_features.iter().chain(&protocol.writer_features).flatten().map(ToString::to_string).collect();
     if writer < WRITER_VERSION_FEATURES {
         let implied = LEGACY.iter().filter(|(_, r, w)| *r <= reader && *w <= writer);
         features.extend(implied.map(|(name, _, _)| (*name).to_string()));
@@ -130,8 +125,7 @@ fn check(state: &TableState) -> Result<()> {
         .class("DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION")
         .with("path", &state.location));
     }
-    let unknown: Vec<&str> =
-        state.features.iter().map(String::as_str).filter(|f| !WRITABLE.contains(f)).collect();
+    let unknown: Vec<&str> = state.features.iter().map(String::as_str).filter(|f| !WRITABLE.contains(f)).collect();
     if !unknown.is_empty() {
         return Err(Error::unsupported(format!(
             "the table requires features that this version of Lakesmith can't write: {}; nothing was changed",
@@ -167,8 +161,8 @@ pub fn with_features(protocol: &Protocol, additions: &[&str]) -> Protocol {
     let reader = |f: &str| READER_WRITER.contains(&f);
     upgraded.min_writer_version = WRITER_VERSION_FEATURES.try_into().unwrap_or(upgraded.min_writer_version);
     // Column mapping alone is satisfied by reader version 2; any other reader feature needs the lists.
-    let needs_reader_list = reader_version(protocol) >= READER_VERSION_FEATURES
-        || all.iter().any(|f| reader(f) && f != "columnMapping");
+    let needs_reader_list =
+        reader_version(protocol) >= READER_VERSION_FEATURES || all.iter().any(|f| reader(f) && f != "columnMapping");
     if needs_reader_list {
         upgraded.min_reader_version = READER_VERSION_FEATURES.try_into().unwrap_or(upgraded.min_reader_version);
         upgraded.reader_features = Some(all.iter().filter(|f| reader(f)).map(|f| f.as_str().into()).collect());

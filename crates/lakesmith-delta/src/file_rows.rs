@@ -26,6 +26,7 @@ pub(crate) struct FileRows<'a> {
     /// Partitions by the spelling of their values.
     partitions: HashMap<Vec<u8>, u32>,
     no_marks: u32,
+    lacks_counts: bool,
 }
 
 impl<'a> FileRows<'a> {
@@ -45,6 +46,7 @@ impl<'a> FileRows<'a> {
             count: 0,
             partitions: HashMap::new(),
             no_marks,
+            lacks_counts: false,
         })
     }
 
@@ -79,10 +81,12 @@ impl<'a> FileRows<'a> {
         let stats = (!columns.stats.is_null(row)).then(|| columns.stats.value(row));
         let partition_index = self.partition(columns.partition_values, row).map_err(at_path)?;
         let marks_index = self.marks(columns, row);
+        let rows = stats.and_then(num_records);
+        self.lacks_counts |= rows.is_none();
         let new_row = NewRow {
             path,
             size,
-            rows: stats.and_then(num_records),
+            rows,
             modified_ms: if columns.modified.is_null(row) { 0 } else { columns.modified.value(row) },
             partition_index,
             marks_index,
@@ -108,7 +112,8 @@ impl<'a> FileRows<'a> {
             return Ok(*index);
         }
         self.check_keys(&entries)?;
-        let values = self.columns.iter().zip(&raw).map(|(c, v)| partition_value::parse(c, *v)).collect::<Result<_>>()?;
+        let values =
+            self.columns.iter().zip(&raw).map(|(c, v)| partition_value::parse(c, *v)).collect::<Result<_>>()?;
         let raw = raw.iter().map(|v| v.filter(|t| !t.is_empty()).map(str::to_owned)).collect();
         let index = self.builder.partition(PartitionTuple { raw, values });
         self.partitions.insert(spelling, index);
@@ -122,8 +127,10 @@ impl<'a> FileRows<'a> {
         }
         match entries.iter().find(|(key, _)| !self.columns.iter().any(|c| c.physical == *key)) {
             None => Ok(()),
-            Some((key, _)) => Err(Error::corrupt("the partition values of a file don't fit the partition columns")
-                .with("column", key)),
+            Some((key, _)) => {
+                Err(Error::corrupt("the partition values of a file don't fit the partition columns")
+                    .with("column", key))
+            }
         }
     }
 
@@ -137,6 +144,11 @@ impl<'a> FileRows<'a> {
             return self.no_marks;
         }
         self.builder.marks(FileMarks { tags, clustering_provider: provider })
+    }
+
+    /// True if the number of rows of some file is not known.
+    pub(crate) fn lacks_counts(&self) -> bool {
+        self.lacks_counts
     }
 
     pub(crate) fn finish(self) -> FileTable {

@@ -141,10 +141,8 @@ impl Loader<'_> {
     }
 
     fn domains(&self) -> Result<BTreeMap<String, String>> {
-        let domains = self
-            .snapshot
-            .get_domain_metadatas_internal(self.engine, None)
-            .map_err(|e| translate(e, self.root))?;
+        let domains =
+            self.snapshot.get_domain_metadatas_internal(self.engine, None).map_err(|e| translate(e, self.root))?;
         Ok(domains.into_iter().map(|(name, domain)| (name, domain.configuration().to_owned())).collect())
     }
 
@@ -161,21 +159,32 @@ impl Loader<'_> {
         Ok((file.map_or(0, |f| f.location.last_modified), false))
     }
 
+    /// Statistics come as JSON, which is cheap where the log holds JSON. A checkpoint may hold them as columns only; then
+    /// rows would be unknown, and the kernel has to turn the columns into JSON.
     fn files(&self, schema: &Schema, partition_columns: &[String], needs: Needs) -> Result<FileTable> {
+        let checkpoint = self.snapshot.log_segment().checkpoint_version.is_some();
+        let rows = self.scan(schema, partition_columns, needs, StatsOptions::json_only())?;
+        if checkpoint && rows.lacks_counts() {
+            return Ok(self.scan(schema, partition_columns, needs, StatsOptions::all())?.finish());
+        }
+        Ok(rows.finish())
+    }
+
+    fn scan<'a>(
+        &'a self,
+        schema: &'a Schema,
+        partition_columns: &[String],
+        needs: Needs,
+        stats: StatsOptions,
+    ) -> Result<FileRows<'a>> {
         let failed = |e| translate(e, self.root).with("version", self.snapshot.version());
-        let scan = self
-            .snapshot
-            .clone()
-            .scan_builder()
-            .with_stats(StatsOptions::json_only())
-            .without_row_transforms()
-            .build()
-            .map_err(failed)?;
+        let scan =
+            self.snapshot.clone().scan_builder().with_stats(stats).without_row_transforms().build().map_err(failed)?;
         let mut rows = FileRows::new(self.root, schema, partition_columns, needs.stats)?;
         for batch in scan.scan_metadata(self.engine).map_err(failed)? {
             rows.push(batch.map_err(failed)?).map_err(|e| e.with("table", self.root))?;
         }
-        Ok(rows.finish())
+        Ok(rows)
     }
 }
 
@@ -215,7 +224,8 @@ fn clustering_columns(
             Column::Path(path) => path,
             Column::Name(name) => vec![name],
         };
-        logical_path(schema, &physical).ok_or_else(|| bad("a column is not in the schema").with("column", physical.join(".")))
+        logical_path(schema, &physical)
+            .ok_or_else(|| bad("a column is not in the schema").with("column", physical.join(".")))
     };
     clustering.clustering_columns.into_iter().map(logical).collect::<Result<_>>().map(Some)
 }

@@ -243,7 +243,10 @@ mod tests {
             ("00000000000000000000.00000000000000000001.compacted.json", 0),
             ("00000000000000000009.backup.json", 0),
         ]);
-        assert_eq!(files.commits.iter().map(|c| (c.version, c.time_ms)).collect::<Vec<_>>(), [(0, 50), (1, 51), (2, 52)]);
+        assert_eq!(
+            files.commits.iter().map(|c| (c.version, c.time_ms)).collect::<Vec<_>>(),
+            [(0, 50), (1, 51), (2, 52)]
+        );
         assert_eq!((files.earliest(), files.latest()), (0, 2));
     }
 

@@ -112,7 +112,9 @@ impl Change<'_> {
             "delta.minReaderVersion" => return at_most(key, value, self.state.min_reader_version),
             "delta.minWriterVersion" => return at_most(key, value, self.state.min_writer_version),
             "delta.columnMapping.mode" if mode(value) == mode(current.map_or("none", String::as_str)) => None,
-            "delta.columnMapping.mode" => return Err(needs_engine(key, "every column needs a physical name and an id")),
+            "delta.columnMapping.mode" => {
+                return Err(needs_engine(key, "every column needs a physical name and an id"));
+            }
             "delta.enableInCommitTimestamps" if on != was_on => {
                 return Err(needs_engine(key, "the commit itself has to record when its clock changed"));
             }

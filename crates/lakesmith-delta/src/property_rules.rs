@@ -185,7 +185,8 @@ mod tests {
             message("delta.autoOptimize.autoCompact", "maybe"),
             Err("delta.autoOptimize.autoCompact \"needs to be one of: true,false".into())
         );
-        for (key, value) in [("checkpointInterval", "0"), ("logRetentionDuration", "1 month"), ("isolationLevel", "x")] {
+        for (key, value) in [("checkpointInterval", "0"), ("logRetentionDuration", "1 month"), ("isolationLevel", "x")]
+        {
             assert!(message(&format!("delta.{key}"), value).is_err(), "{key}");
         }
     }

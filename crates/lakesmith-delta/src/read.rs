@@ -40,7 +40,11 @@ pub fn hidden_columns(table: &DeltaTable) -> Vec<String> {
     let properties = &table.state.properties;
     let tracking = [super::write_spec::ROW_ID_COLUMN, super::write_spec::COMMIT_VERSION_COLUMN];
     let partitions = table.state.partition_columns.iter().filter_map(|c| table.state.schema.field(c));
-    tracking.iter().filter_map(|key| properties.get(*key).cloned()).chain(partitions.map(|f| f.physical.clone())).collect()
+    tracking
+        .iter()
+        .filter_map(|key| properties.get(*key).cloned())
+        .chain(partitions.map(|f| f.physical.clone()))
+        .collect()
 }
 
 /// The files `ids`, with their canonical locations, in the order given.

@@ -304,7 +304,9 @@ mod tests {
 
     #[test]
     fn malformed_schemas_are_refused() {
-        for text in ["", "[]", "{}", r#""long""#, r#"{"type":"struct"}"#, r#"{"type":"struct","fields":[{"name":"a"}]}"#] {
+        for text in
+            ["", "[]", "{}", r#""long""#, r#"{"type":"struct"}"#, r#"{"type":"struct","fields":[{"name":"a"}]}"#]
+        {
             assert_eq!(parse_schema(text, ColumnMapping::None).unwrap_err().kind(), lakesmith_core::ErrorKind::Corrupt);
         }
         let text = r#"{"type":"struct","fields":[{"name":"a","type":"interval day","nullable":true,"metadata":{}}]}"#;

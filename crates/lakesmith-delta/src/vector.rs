@@ -128,8 +128,8 @@ pub async fn read_vector(store: &Store, info: &DeleteInfo) -> Result<DeletionVec
 
 async fn read_bitmap(store: &Store, location: &Location, offset: u64, size_in_bytes: i32) -> Result<Bytes> {
     let context = |error: Error| error.with("path", location).with("offset", offset);
-    let size = u64::try_from(size_in_bytes)
-        .map_err(|_| context(Error::corrupt("the deletion vector has a negative size")))?;
+    let size =
+        u64::try_from(size_in_bytes).map_err(|_| context(Error::corrupt("the deletion vector has a negative size")))?;
     let end = offset
         .checked_add(size)
         .and_then(|e| e.checked_add(8))
@@ -232,8 +232,7 @@ mod tests {
     }
 
     fn describe(storage_type: &'static str, path: &'static str, offset: Option<i32>, size: i32) -> Result<DeleteInfo> {
-        let descriptor =
-            Descriptor { storage_type, path_or_inline: path, offset, size_in_bytes: size, cardinality: 6 };
+        let descriptor = Descriptor { storage_type, path_or_inline: path, offset, size_in_bytes: size, cardinality: 6 };
         delete_info(&root(), descriptor)
     }
 
@@ -248,7 +247,8 @@ mod tests {
                 offset: 4
             }
         );
-        let absolute = describe("p", "s3://mytable/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin", Some(4), 40);
+        let absolute =
+            describe("p", "s3://mytable/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin", Some(4), 40);
         let VectorLocation::File { location, .. } = absolute.unwrap().at else { panic!("a file was described") };
         assert_eq!(location, "s3://mytable/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin");
         let inline = describe("i", "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", None, 44).unwrap();

@@ -130,11 +130,9 @@ fn collect_leaves(field: &Field, logical: &mut Vec<String>, physical: &mut Vec<S
                 collect_leaves(field, logical, physical, leaves);
             }
         }
-        other => leaves.push(Leaf {
-            logical: logical.clone(),
-            physical: physical.clone(),
-            void: *other == DataType::Null,
-        }),
+        other => {
+            leaves.push(Leaf { logical: logical.clone(), physical: physical.clone(), void: *other == DataType::Null })
+        }
     }
     logical.pop();
     physical.pop();

@@ -23,7 +23,8 @@ struct Expected {
 
 fn names() -> BTreeSet<String> {
     let folder = golden_folder();
-    let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("no golden tables in {}: {e}", folder.display()));
+    let entries =
+        std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("no golden tables in {}: {e}", folder.display()));
     let directories = entries.map(|e| e.unwrap()).filter(|e| e.file_type().unwrap().is_dir());
     directories.map(|e| e.file_name().into_string().unwrap()).collect()
 }
@@ -42,7 +43,11 @@ async fn every_golden_table_loads_as_spark_describes_it() {
         assert_eq!(state.files.total_bytes(), expected.bytes, "{name}");
         assert_eq!(state.features, expected.features, "{name}");
         assert_eq!(state.properties, expected.properties, "{name}");
-        assert_eq!((state.min_reader_version, state.min_writer_version), (expected.min_reader, expected.min_writer), "{name}");
+        assert_eq!(
+            (state.min_reader_version, state.min_writer_version),
+            (expected.min_reader, expected.min_writer),
+            "{name}"
+        );
         assert_eq!(state.partition_columns, expected.partition_columns, "{name}");
         let clustering: Vec<String> = state.clustering_columns.iter().flatten().map(|c| c.join(".")).collect();
         assert_eq!(clustering, expected.clustering_columns, "{name}");

@@ -6,6 +6,7 @@ mod golden;
 mod history;
 mod load_errors;
 mod properties;
+mod replay;
 mod specs;
 mod tables;
 mod vectors;

@@ -33,7 +33,11 @@ async fn wrong_values_and_unknown_keys_are_refused() {
     assert_eq!((error.kind(), error.class_name()), (ErrorKind::Usage, "DELTA_UNKNOWN_CONFIGURATION"));
     assert!(error.message().starts_with("Unknown configuration was specified: delta.nope"));
     for (key, value, message) in [
-        ("delta.dataSkippingNumIndexedCols", "-2", "delta.dataSkippingNumIndexedCols needs to be larger than or equal to -1."),
+        (
+            "delta.dataSkippingNumIndexedCols",
+            "-2",
+            "delta.dataSkippingNumIndexedCols needs to be larger than or equal to -1.",
+        ),
         ("delta.autoOptimize.autoCompact", "maybe", "delta.autoOptimize.autoCompact \"needs to be one of: true,false"),
     ] {
         assert_eq!(set(&table, key, value).unwrap_err().message(), message);
@@ -49,8 +53,11 @@ async fn wrong_values_and_unknown_keys_are_refused() {
     ] {
         assert_eq!(set(&table, key, value).unwrap_err().class_name(), class, "{key}");
     }
-    let arbitrary =
-        AlterProperties { set: [("delta.nope".into(), "1".into())].into(), allow_arbitrary: true, ..Default::default() };
+    let arbitrary = AlterProperties {
+        set: [("delta.nope".into(), "1".into())].into(),
+        allow_arbitrary: true,
+        ..Default::default()
+    };
     assert!(validate_properties(&table, &arbitrary).is_ok());
 }
 

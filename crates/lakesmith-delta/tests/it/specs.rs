@@ -29,7 +29,8 @@ async fn partition_columns_are_not_in_the_files() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nulls_have_a_folder_and_prefixes_may_be_random() {
-    let null = TestTable::with_commits(&[&format!("{PROTOCOL}\n{}\n{}", metadata("string", true, "{}"), add("a", None, 1))]);
+    let null =
+        TestTable::with_commits(&[&format!("{PROTOCOL}\n{}\n{}", metadata("string", true, "{}"), add("a", None, 1))]);
     let loaded = null.load().await;
     let partition = &loaded.state.files.partitions()[0];
     assert_eq!(output_directory(&loaded, partition, "xy"), "p=__HIVE_DEFAULT_PARTITION__/");
