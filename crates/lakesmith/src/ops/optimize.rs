@@ -59,10 +59,8 @@ impl Rewrite<'_> {
     pub(super) fn run(&self, plan: RewritePlan, operation: OperationInfo) -> Result<Report> {
         let considered_files = plan.considered_files;
         let planned_groups = plan.groups.len() as u64;
-        if !plan.groups.is_empty() {
-            // As in Spark, a table that must not be written may still be looked at.
-            lakesmith_delta::check_writable(self.table)?;
-        }
+        // Also with nothing to do: whoever schedules maintenance must learn that this table can't have it.
+        lakesmith_delta::check_writable(self.table)?;
         let (driven, planned) = if self.limits.dry_run {
             (Driven::default(), planned(&self.table.state, &plan))
         } else {
