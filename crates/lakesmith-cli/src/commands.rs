@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use lakesmith::op::{HistoryOptions, Operation, Report};
 use lakesmith::{Cancel, DemoOptions, Error, Progress, Result, Session, SessionOptions};
 
-use crate::args::{Cli, DemoArgs, OptimizeArgs, ReorgArgs, ResourceArgs, Shared, SqlArgs, Verb};
+use crate::args::{Cli, DemoArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, Verb};
 use crate::exit::Failure;
 use crate::output::{Stdout, json, reference, tables};
 use crate::progress::Screen;
@@ -51,11 +51,11 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
 
 impl Context<'_> {
     // Signals are watched only from here on: until then Ctrl-C ends the process, as while statements are being typed.
-    fn session(&self, resources: Option<&ResourceArgs>) -> Result<Session> {
+    fn session(&self, tuning: Option<&TuningArgs>) -> Result<Session> {
         let cancel = Cancel::default();
         signals::watch(cancel.clone(), Arc::clone(self.screen))?;
         Session::new(SessionOptions {
-            settings: settings::of_session(&self.shared, resources),
+            settings: settings::of_session(&self.shared, tuning),
             cancel,
             progress: Arc::clone(self.screen) as Arc<dyn Progress>,
             ..SessionOptions::default()
@@ -63,7 +63,7 @@ impl Context<'_> {
     }
 
     fn optimize(&mut self, args: OptimizeArgs) -> Result<(), Failure> {
-        let session = self.session(Some(&args.rewrite.resources))?;
+        let session = self.session(Some(&args.tuning))?;
         let table = args.table.clone();
         let options = settings::of_optimize(&session, args)?;
         Ok(self.run(&session, &table, Operation::Optimize(options))?)
@@ -76,7 +76,7 @@ impl Context<'_> {
             )
             .into());
         }
-        let session = self.session(Some(&args.rewrite.resources))?;
+        let session = self.session(Some(&args.tuning))?;
         let table = args.table.clone();
         let options = settings::of_reorg(&session, args)?;
         Ok(self.run(&session, &table, Operation::Reorg(options))?)
@@ -102,7 +102,7 @@ impl Context<'_> {
 
     fn sql(&mut self, args: &SqlArgs) -> Result<(), Failure> {
         let text = statements(args)?;
-        let mut session = self.session(Some(&args.resources))?;
+        let mut session = self.session(Some(&args.tuning))?;
         let mut started = Instant::now();
         let done = session.sql(&text, &mut |result| {
             self.screen.clear();
@@ -118,7 +118,7 @@ impl Context<'_> {
     }
 
     fn demo(&mut self, args: DemoArgs) -> Result<()> {
-        let session = self.session(Some(&args.resources))?;
+        let session = self.session(Some(&args.tuning))?;
         let defaults = DemoOptions::default();
         let options = DemoOptions { dir: args.dir.or(defaults.dir), rows: args.rows.unwrap_or(defaults.rows) };
         let (json, screen, out) = (self.shared.json, self.screen, &mut *self.out);

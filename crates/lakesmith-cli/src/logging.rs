@@ -31,8 +31,9 @@ fn filter(shared: &Shared) -> Result<EnvFilter> {
     let directives = match shared.verbose {
         0 => match std::env::var("LAKESMITH_LOG") {
             Ok(text) if !text.trim().is_empty() => text,
-            _ if shared.quiet => "error".to_owned(),
-            _ => "error,lakesmith=warn".to_owned(),
+            _ if shared.quiet => "off".to_owned(),
+            // What libraries log as errors comes back as an error of ours, with a class and a next step.
+            _ => "off,lakesmith=warn".to_owned(),
         },
         1 => "warn,lakesmith=info".to_owned(),
         2 => "info,lakesmith=debug".to_owned(),

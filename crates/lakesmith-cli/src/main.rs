@@ -5,6 +5,8 @@
 //!                       progress, logs, errors ------------------------------ on stderr
 //! ```
 
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
+
 mod args;
 mod commands;
 mod exit;

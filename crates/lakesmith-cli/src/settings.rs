@@ -3,67 +3,92 @@
 use std::collections::BTreeMap;
 
 use lakesmith::Session;
-use lakesmith::op::{OptimizeOptions, ReorgOptions, RewriteLimits};
+use lakesmith::op::{OptimizeOptions, ReorgOptions};
 use lakesmith::predicate::Expr;
 
-use crate::args::{OptimizeArgs, ReorgArgs, ResourceArgs, RewriteArgs, Shared};
+use crate::args::{OptimizeArgs, ReorgArgs, ScopeArgs, Shared, TuningArgs};
 use crate::exit::Failure;
 
-/// Settings that a session starts with: `--set`, overridden by the flags that have a setting of their own.
-pub(crate) fn of_session(shared: &Shared, resources: Option<&ResourceArgs>) -> BTreeMap<String, String> {
+/// Settings that a session starts with: `--set`, overridden by the flags (and their variables) that stand for settings.
+pub(crate) fn of_session(shared: &Shared, tuning: Option<&TuningArgs>) -> BTreeMap<String, String> {
     let mut settings: BTreeMap<String, String> = shared.set.iter().cloned().collect();
-    if let Some(resources) = resources {
-        let flags = [
-            ("lakesmith.memory", resources.memory.map(|v| v.to_string())),
-            ("lakesmith.threads", resources.threads.map(|v| v.to_string())),
-        ];
-        settings.extend(flags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
-    }
+    let flags = tuning.map(flags).unwrap_or_default();
+    settings.extend(flags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     settings
+}
+
+fn flags(tuning: &TuningArgs) -> Vec<(&'static str, Option<String>)> {
+    let number = |value: Option<u64>| value.map(|v| v.to_string());
+    vec![
+        ("spark.databricks.delta.optimize.maxFileSize", number(tuning.target_size)),
+        ("lakesmith.verify", tuning.verify.then(|| "true".to_owned())),
+        ("lakesmith.memory", number(tuning.memory)),
+        ("lakesmith.threads", number(tuning.threads)),
+        ("spark.databricks.delta.optimize.batchSize", number(tuning.commit_every)),
+        ("lakesmith.commitTimeout", tuning.commit_timeout.map(|ms| format!("{ms}ms"))),
+        ("spark.sql.files.maxRecordsPerFile", number(tuning.max_rows_per_file)),
+        ("spark.sql.parquet.compression.codec", tuning.compression.clone()),
+        ("lakesmith.rowGroupRows", number(tuning.row_group_rows)),
+        ("spark.databricks.delta.commitInfo.userMetadata", tuning.user_metadata.clone()),
+    ]
 }
 
 /// Options of `optimize`.
 pub(crate) fn of_optimize(session: &Session, args: OptimizeArgs) -> Result<OptimizeOptions, Failure> {
     let mut options = session.optimize_options()?;
-    (options.predicate, options.predicate_text) = predicate(session, &args.rewrite)?;
-    set(&mut options.sizes.target_bytes, args.rewrite.target_size);
+    (options.predicate, options.predicate_text) = predicate(session, &args.scope)?;
+    options.limits.dry_run |= args.scope.dry_run;
     options.force |= args.force;
     options.full |= args.full;
-    set(&mut options.zorder_by, args.zorder_by.map(|columns| columns.0));
-    limit(&mut options.limits, args.rewrite);
+    if let Some(columns) = args.zorder_by {
+        options.zorder_by = columns.0;
+    }
     Ok(options)
 }
 
 /// Options of `reorg`.
 pub(crate) fn of_reorg(session: &Session, args: ReorgArgs) -> Result<ReorgOptions, Failure> {
     let mut options = session.reorg_options()?;
-    (options.predicate, options.predicate_text) = predicate(session, &args.rewrite)?;
-    set(&mut options.sizes.target_bytes, args.rewrite.target_size);
-    limit(&mut options.limits, args.rewrite);
+    (options.predicate, options.predicate_text) = predicate(session, &args.scope)?;
+    options.limits.dry_run |= args.scope.dry_run;
     Ok(options)
 }
 
-fn predicate(session: &Session, args: &RewriteArgs) -> Result<(Option<Expr>, Option<String>), Failure> {
+fn predicate(session: &Session, scope: &ScopeArgs) -> Result<(Option<Expr>, Option<String>), Failure> {
     let parse = |text: &str| session.parse_predicate(text).map_err(|error| Failure::in_sql(error, text));
-    let parsed = args.predicate.as_deref().map(parse).transpose()?;
-    Ok((parsed, args.predicate.clone()))
+    let parsed = scope.predicate.as_deref().map(parse).transpose()?;
+    Ok((parsed, scope.predicate.clone()))
 }
 
-fn limit(limits: &mut RewriteLimits, args: RewriteArgs) {
-    set(&mut limits.memory_bytes, args.resources.memory);
-    set(&mut limits.threads, args.resources.threads);
-    set(&mut limits.commit_timeout_ms, args.commit_timeout);
-    set(&mut limits.row_group_rows, args.row_group_rows);
-    limits.commit_every_bytes = args.commit_every.or(limits.commit_every_bytes);
-    limits.max_rows_per_file = args.max_rows_per_file.or(limits.max_rows_per_file);
-    limits.compression = args.compression.or(limits.compression.take());
-    limits.user_metadata = args.user_metadata.or(limits.user_metadata.take());
-    limits.verify |= args.verify;
-    limits.dry_run |= args.dry_run;
-}
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
 
-fn set<T>(slot: &mut T, flag: Option<T>) {
-    if let Some(value) = flag {
-        *slot = value;
+    use super::*;
+    use crate::args::{Cli, Verb};
+
+    fn settings(args: &[&str]) -> BTreeMap<String, String> {
+        let cli = Cli::try_parse_from([&["lakesmith", "optimize", "t"], args].concat()).unwrap();
+        let Verb::Optimize(optimize) = cli.verb else { panic!("not optimize") };
+        of_session(&cli.shared, Some(&optimize.tuning))
+    }
+
+    #[test]
+    fn flags_win_over_set_and_absent_flags_say_nothing() {
+        assert_eq!(settings(&[]), BTreeMap::new());
+        let both = settings(&["--set", "lakesmith.memory=1GiB", "--memory", "2MiB", "--commit-timeout", "2s"]);
+        assert_eq!(both["lakesmith.memory"], "2097152");
+        assert_eq!(both["lakesmith.commitTimeout"], "2000ms");
+        assert_eq!(both.len(), 2);
+    }
+
+    #[test]
+    fn every_flag_stands_for_a_setting_that_exists() {
+        let known: Vec<_> = lakesmith::settings_reference().into_iter().map(|s| s.key).collect();
+        let cli = Cli::try_parse_from(["lakesmith", "optimize", "t"]).unwrap();
+        let Verb::Optimize(optimize) = cli.verb else { panic!("not optimize") };
+        for (key, _) in flags(&optimize.tuning) {
+            assert!(known.contains(&key), "{key}");
+        }
     }
 }

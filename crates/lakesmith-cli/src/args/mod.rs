@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use lakesmith::op::TimeTravel;
 
-pub(crate) use rewrite::{OptimizeArgs, ReorgArgs, RewriteArgs};
+pub(crate) use rewrite::{OptimizeArgs, ReorgArgs, ScopeArgs, TuningArgs};
 
 /// Keeps Delta Lake tables fast and small, and proves that it did no harm.
 #[derive(Debug, Parser)]
@@ -162,18 +162,7 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) resources: ResourceArgs,
-}
-
-/// What a run may use.
-#[derive(Debug, Args)]
-pub(crate) struct ResourceArgs {
-    /// Memory for reading and writing over all threads
-    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_MEMORY")]
-    pub(crate) memory: Option<u64>,
-    /// Files rewritten at once
-    #[arg(long, value_name = "N", value_parser = values::threads, env = "LAKESMITH_THREADS")]
-    pub(crate) threads: Option<usize>,
+    pub(crate) tuning: TuningArgs,
 }
 
 /// Arguments of `demo`.
@@ -186,7 +175,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "N")]
     pub(crate) rows: Option<u64>,
     #[command(flatten)]
-    pub(crate) resources: ResourceArgs,
+    pub(crate) tuning: TuningArgs,
 }
 
 /// Arguments of `completions`.

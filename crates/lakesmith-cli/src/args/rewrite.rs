@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{ResourceArgs, values};
+use super::values;
 
 pub(crate) const OPTIMIZE_EXAMPLES: &str = "\
 Examples:
@@ -25,7 +25,9 @@ pub(crate) struct OptimizeArgs {
     /// Path, URL or delta.`path`
     pub(crate) table: String,
     #[command(flatten)]
-    pub(crate) rewrite: RewriteArgs,
+    pub(crate) scope: ScopeArgs,
+    #[command(flatten)]
+    pub(crate) tuning: TuningArgs,
     /// Rewrite also the files that an earlier run with this target made
     #[arg(long)]
     pub(crate) force: bool,
@@ -46,26 +48,37 @@ pub(crate) struct ReorgArgs {
     #[arg(long)]
     pub(crate) purge: bool,
     #[command(flatten)]
-    pub(crate) rewrite: RewriteArgs,
+    pub(crate) scope: ScopeArgs,
+    #[command(flatten)]
+    pub(crate) tuning: TuningArgs,
 }
 
-/// What `optimize` and `reorg` share.
+/// What a run is about.
 #[derive(Debug, Args)]
-pub(crate) struct RewriteArgs {
+pub(crate) struct ScopeArgs {
     /// Only partitions for which this holds, in SQL: "day >= '2026-01-01'"
     #[arg(long = "where", value_name = "PREDICATE")]
     pub(crate) predicate: Option<String>,
-    /// Size of the files to make
-    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_TARGET_SIZE")]
-    pub(crate) target_size: Option<u64>,
     /// Print what would be done and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// How files are rewritten and committed; each stands for a setting.
+#[derive(Debug, Args)]
+pub(crate) struct TuningArgs {
+    /// Size of the files to make
+    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_TARGET_SIZE")]
+    pub(crate) target_size: Option<u64>,
     /// Compare a content hash of all rows before and after, ahead of the commit
     #[arg(long)]
     pub(crate) verify: bool,
-    #[command(flatten)]
-    pub(crate) resources: ResourceArgs,
+    /// Memory for reading and writing over all threads
+    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_MEMORY")]
+    pub(crate) memory: Option<u64>,
+    /// Files rewritten at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024), env = "LAKESMITH_THREADS")]
+    pub(crate) threads: Option<u64>,
     /// Commit whenever this many bytes of input are rewritten, instead of once at the end
     #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_COMMIT_EVERY")]
     pub(crate) commit_every: Option<u64>,

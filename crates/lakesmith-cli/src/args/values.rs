@@ -16,13 +16,6 @@ pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
     units::parse_duration_ms(text).map_err(|e| e.message().to_owned())
 }
 
-pub(crate) fn threads(text: &str) -> Result<usize, String> {
-    match text.parse::<usize>() {
-        Ok(n @ 1..=1024) => Ok(n),
-        _ => Err("write a number from 1 to 1024".to_owned()),
-    }
-}
-
 pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
@@ -117,10 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_threads_must_be_positive() {
+    fn sizes_must_be_positive() {
         assert_eq!(size("256MiB").ok(), Some(256 << 20));
         assert!(size("0").is_err());
-        assert!(threads("0").is_err());
-        assert_eq!(threads("8").ok(), Some(8));
     }
 }

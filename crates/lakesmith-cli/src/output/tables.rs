@@ -157,7 +157,7 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
     }
     let (read, written) = (format_bytes(report.bytes_read), format_bytes(report.bytes_written));
     rows.push(("requests", format!("{}, {read} read, {written} written", report.requests)));
-    rows.push(("seconds", format!("{:.1}", elapsed.as_secs_f64())));
+    rows.push(("seconds", format!("{:.2}", elapsed.as_secs_f64())));
     pairs(out, &rows)
 }
 
