@@ -382,10 +382,12 @@ pub fn parse_commit(bytes: &[u8], path: &Location) -> Result<Vec<Action>> {
             continue;
         }
         let action: Action = serde_json::from_slice(line).map_err(|e| {
-            Error::corrupt("a line of the log is not a valid action; the commit was damaged or written by a faulty client")
-                .with("path", path)
-                .with("line", number + 1)
-                .caused_by(e)
+            Error::corrupt(
+                "a line of the log is not a valid action; the commit was damaged or written by a faulty client",
+            )
+            .with("path", path)
+            .with("line", number + 1)
+            .caused_by(e)
         })?;
         actions.push(action);
     }

@@ -85,9 +85,9 @@ impl Intent<'_> {
         let base_row_id = assigns.then_some(mark.saturating_add(1));
         if assigns {
             let rows = i64::try_from(new.stats.rows).ok();
-            *mark = rows.and_then(|rows| mark.checked_add(rows)).ok_or_else(|| {
-                Error::internal("the table has run out of row ids").with("path", &new.path)
-            })?;
+            *mark = rows
+                .and_then(|rows| mark.checked_add(rows))
+                .ok_or_else(|| Error::internal("the table has run out of row ids").with("path", &new.path))?;
         }
         Ok(Add {
             path: Location::encode_log_path(&new.path),

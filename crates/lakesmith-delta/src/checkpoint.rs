@@ -103,12 +103,8 @@ pub async fn write_checkpoint(store: &Store, root: &Location, version: u64) -> R
     let owned_root = root.clone();
     let write = move || Replay { engine: engine.as_ref(), root: &owned_root, table: &table }.write(sink, version);
     let written = engine::blocking(write).await?;
-    let hint = Hint {
-        version,
-        size: written.actions,
-        size_in_bytes: written.size_bytes,
-        num_of_add_files: written.add_files,
-    };
+    let hint =
+        Hint { version, size: written.actions, size_in_bytes: written.size_bytes, num_of_add_files: written.add_files };
     publish(store, root, &hint).await?;
     Ok(CheckpointInfo { version, written: Some(written) })
 }

@@ -22,12 +22,12 @@ use tokio::time::Instant;
 
 use crate::actions::{Metadata, Protocol};
 use crate::assemble::{Assembled, Intent};
-use crate::{check_writable, checkpoint};
 use crate::conflict::OwnChanges;
 use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
 use crate::tip::Tip;
 use crate::winners::Winner;
+use crate::{check_writable, checkpoint};
 
 /// The first wait after a lost race; it doubles up to the last.
 const BACKOFF_FIRST: Duration = Duration::from_millis(20);

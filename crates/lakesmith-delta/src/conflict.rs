@@ -118,8 +118,7 @@ fn changed_property<'a>(ours: &'a BTreeMap<String, String>, theirs: &'a BTreeMap
         let mapping_from_other_mode =
             key == "delta.columnMapping.mode" && ours.get(key).is_some_and(|mode| mode != "none");
         let new_or_absent = !ours.contains_key(key) && theirs.contains_key(key);
-        let to_allowed_value =
-            ALLOWED_VALUES.iter().any(|(k, v)| *k == key && theirs.get(key).is_some_and(|t| t == v));
+        let to_allowed_value = ALLOWED_VALUES.iter().any(|(k, v)| *k == key && theirs.get(key).is_some_and(|t| t == v));
         (to_allowed_value && !mapping_from_other_mode) || (ALLOWED_KEYS.contains(&key) && new_or_absent)
     };
     ours.keys().chain(theirs.keys()).map(String::as_str).find(|key| !same(key) && !allowed(key))
@@ -131,7 +130,8 @@ fn schema_is_compatible(ours: &str, theirs: &str, mapping_enabled: bool) -> bool
     if ours == theirs {
         return true;
     }
-    let (Ok(ours), Ok(mut theirs)) = (serde_json::from_str::<Value>(ours), serde_json::from_str::<Value>(theirs)) else {
+    let (Ok(ours), Ok(mut theirs)) = (serde_json::from_str::<Value>(ours), serde_json::from_str::<Value>(theirs))
+    else {
         return false;
     };
     (!mapping_enabled || strip_mapping(&mut theirs)) && ours == theirs

@@ -115,8 +115,7 @@ fn plan_type(target: &DataType, to: &ArrowType, from: &ArrowType, by_id: bool) -
             Ok(Adapt::Variant(part("value")?, part("metadata")?))
         }
         (DataType::Struct(children), ArrowType::Struct(fields), ArrowType::Struct(file)) => {
-            let present: Vec<&Field> =
-                children.iter().filter(|c| !matches!(c.data_type, DataType::Null)).collect();
+            let present: Vec<&Field> = children.iter().filter(|c| !matches!(c.data_type, DataType::Null)).collect();
             present
                 .into_iter()
                 .zip(fields)

@@ -89,9 +89,7 @@ fn to_micros(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
             if v % 1_000 == 0 {
                 Ok(v / 1_000)
             } else {
-                Err(ArrowError::CastError(
-                    "a timestamp has nanoseconds, which the table's type cannot hold".to_owned(),
-                ))
+                Err(ArrowError::CastError("a timestamp has nanoseconds, which the table's type cannot hold".to_owned()))
             }
         })?,
     };
@@ -103,6 +101,9 @@ fn out_of_range(from: &str, to: &str) -> ArrowError {
 }
 
 /// `values` where valid, else `fallback`.
-pub(crate) fn coalesce(values: &PrimitiveArray<Int64Type>, fallback: impl Fn(usize) -> i64) -> PrimitiveArray<Int64Type> {
+pub(crate) fn coalesce(
+    values: &PrimitiveArray<Int64Type>,
+    fallback: impl Fn(usize) -> i64,
+) -> PrimitiveArray<Int64Type> {
     (0..values.len()).map(|i| if values.is_valid(i) { values.value(i) } else { fallback(i) }).collect::<Vec<_>>().into()
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use lakesmith_core::{Error, Result};
-use parquet::basic::{BrotliLevel, Compression, CompressionCodec, Encoding, GzipLevel, Type as PhysicalType, ZstdLevel};
+use parquet::basic::{
+    BrotliLevel, Compression, CompressionCodec, Encoding, GzipLevel, Type as PhysicalType, ZstdLevel,
+};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::schema::types::ColumnPath;
 
@@ -104,9 +106,7 @@ fn dictionary_pays(column: &ColumnChunkMetaData) -> bool {
         PhysicalType::INT32 | PhysicalType::FLOAT => 4 * present,
         PhysicalType::INT64 | PhysicalType::DOUBLE => 8 * present,
         PhysicalType::INT96 => 12 * present,
-        PhysicalType::FIXED_LEN_BYTE_ARRAY => {
-            u64::try_from(column.column_descr().type_length()).unwrap_or(0) * present
-        }
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => u64::try_from(column.column_descr().type_length()).unwrap_or(0) * present,
         PhysicalType::BYTE_ARRAY => match column.unencoded_byte_array_data_bytes() {
             Some(bytes) => u64::try_from(bytes).unwrap_or(0) + 4 * present,
             None => return true,

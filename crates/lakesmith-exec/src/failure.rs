@@ -67,5 +67,6 @@ pub(crate) fn in_file<T>(result: Result<T, ArrowError>, path: &dyn Display) -> R
 }
 
 fn corrupt(path: &dyn Display) -> Error {
-    Error::corrupt("the data file is not readable as Parquet; restore it or remove it from the table").with("path", path)
+    Error::corrupt("the data file is not readable as Parquet; restore it or remove it from the table")
+        .with("path", path)
 }

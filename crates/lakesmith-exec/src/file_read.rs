@@ -70,9 +70,7 @@ fn without_nanosecond_int96(schema: &Schema, metadata: &ParquetMetaData) -> Opti
 
 fn rewrite_leaves(field: &FieldRef, leaves: &mut dyn Iterator<Item = PhysicalType>) -> FieldRef {
     let data_type = match field.data_type() {
-        DataType::Struct(children) => {
-            DataType::Struct(children.iter().map(|c| rewrite_leaves(c, leaves)).collect())
-        }
+        DataType::Struct(children) => DataType::Struct(children.iter().map(|c| rewrite_leaves(c, leaves)).collect()),
         DataType::List(inner) => DataType::List(rewrite_leaves(inner, leaves)),
         DataType::Map(inner, sorted) => DataType::Map(rewrite_leaves(inner, leaves), *sorted),
         other => match leaves.next() {
@@ -193,11 +191,10 @@ impl<'a> FileReader<'a> {
 
     fn reader(&self, window: &Window, group: usize, skip: u64, batch_rows: u64) -> Result<ParquetRecordBatchReader> {
         let schema = self.file.reader.parquet_schema();
-        let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(window.clone(), self.file.reader.clone())
-                .with_row_groups(vec![group])
-                .with_projection(ProjectionMask::roots(schema, self.roots.iter().copied()))
-                .with_batch_size(batch_rows as usize);
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(window.clone(), self.file.reader.clone())
+            .with_row_groups(vec![group])
+            .with_projection(ProjectionMask::roots(schema, self.roots.iter().copied()))
+            .with_batch_size(batch_rows as usize);
         if skip > 0 {
             builder = builder.with_offset(skip as usize);
         }

@@ -94,7 +94,10 @@ fn check_ranges(metadata: &ParquetMetaData, end: u64) -> Result<(), String> {
         }
     }
     if rows != metadata.file_metadata().num_rows() {
-        return Err(format!("its row groups hold {rows} rows, its footer says {}", metadata.file_metadata().num_rows()));
+        return Err(format!(
+            "its row groups hold {rows} rows, its footer says {}",
+            metadata.file_metadata().num_rows()
+        ));
     }
     Ok(())
 }

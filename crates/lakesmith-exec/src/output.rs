@@ -112,16 +112,7 @@ impl OutputFile {
             .with_parquet_schema(target::parquet_schema(&plan.schema)?);
         let writer = ArrowWriter::try_new_with_options(sink.clone(), Arc::clone(&plan.schema), options)
             .map_err(|e| write_error(e, &location))?;
-        Ok(Self {
-            path,
-            location,
-            writer: Some(writer),
-            sink,
-            stats,
-            rows: 0,
-            group_bytes: 0,
-            plan: Arc::clone(plan),
-        })
+        Ok(Self { path, location, writer: Some(writer), sink, stats, rows: 0, group_bytes: 0, plan: Arc::clone(plan) })
     }
 
     /// Rows so far.

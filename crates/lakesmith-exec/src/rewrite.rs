@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
-use lakesmith_core::table::{DataType, DeletionVector, Field, InputFile, RewriteOutcome, RewriteTask, RowMapSegment, WrittenFile};
+use lakesmith_core::table::{
+    DataType, DeletionVector, Field, InputFile, RewriteOutcome, RewriteTask, RowMapSegment, WrittenFile,
+};
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::{Cancel, Location, Store};
 use parquet::basic::LogicalType;
@@ -390,9 +392,10 @@ impl FilePlan {
             arrays.push(array);
         }
         for index in &task.write.partition_indexes {
-            let value = task.partition.values.get(*index).ok_or_else(|| {
-                Error::internal("a partition column to be written has no value").with("index", index)
-            })?;
+            let value =
+                task.partition.values.get(*index).ok_or_else(|| {
+                    Error::internal("a partition column to be written has no value").with("index", index)
+                })?;
             let Some(field) = target.schema.fields().get(arrays.len()) else { break };
             arrays.push(constants::repeat(value, field.data_type(), rows)?);
         }
@@ -476,12 +479,9 @@ impl<'a> Opener<'a> {
         let Some(mut opening) = self.on_the_way.pop_front() else {
             return Err(Error::internal("no input is left to open"));
         };
-        let (footer, vector) = self
-            .context
-            .control
-            .runtime
-            .block_on(&mut opening)
-            .map_err(|e| Error::internal("opening an input was stopped").with("path", &input.location).caused_by(e))??;
+        let (footer, vector) = self.context.control.runtime.block_on(&mut opening).map_err(|e| {
+            Error::internal("opening an input was stopped").with("path", &input.location).caused_by(e)
+        })??;
         let location = Location::from_canonical(&input.location)?;
         Ok((OpenFile::new(self.context.handle(&location, input.size), footer)?, vector))
     }

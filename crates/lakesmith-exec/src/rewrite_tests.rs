@@ -18,7 +18,8 @@ fn setup() -> Setup {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let root = Location::from_local_path(folder.path()).unwrap();
-    let batch = RecordBatch::try_from_iter([("v", Arc::new(Int64Array::from_iter_values(0..300)) as ArrayRef)]).unwrap();
+    let batch =
+        RecordBatch::try_from_iter([("v", Arc::new(Int64Array::from_iter_values(0..300)) as ArrayRef)]).unwrap();
     let path = folder.path().join("in.parquet");
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(100)).build();
     let file = std::fs::File::create(&path).unwrap();

@@ -121,7 +121,11 @@ impl Read for WindowRead {
 }
 
 /// Byte ranges of the wanted root columns' chunks in a row group, ascending and coalesced.
-pub(crate) fn chunk_ranges(metadata: &ParquetMetaData, group: usize, wanted: &dyn Fn(usize) -> bool) -> Vec<Range<u64>> {
+pub(crate) fn chunk_ranges(
+    metadata: &ParquetMetaData,
+    group: usize,
+    wanted: &dyn Fn(usize) -> bool,
+) -> Vec<Range<u64>> {
     let schema = metadata.file_metadata().schema_descr();
     let mut ranges: Vec<Range<u64>> = metadata
         .row_group(group)

@@ -110,9 +110,7 @@ fn bounds(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Option<(Scalar, Scala
         DataType::Int64 => primitive::<Int64Type>(array, nulls, Scalar::Long),
         DataType::Float32 => floats::<Float32Type>(array, nulls),
         DataType::Float64 => floats::<Float64Type>(array, nulls),
-        DataType::Decimal128(_, scale) => {
-            primitive::<Decimal128Type>(array, nulls, |v| Scalar::Decimal(v, *scale))
-        }
+        DataType::Decimal128(_, scale) => primitive::<Decimal128Type>(array, nulls, |v| Scalar::Decimal(v, *scale)),
         DataType::Date32 => primitive::<Date32Type>(array, nulls, Scalar::Date),
         DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => {
             primitive::<TimestampMicrosecondType>(array, nulls, Scalar::Timestamp)

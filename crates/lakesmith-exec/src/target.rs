@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, Fields, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use arrow::datatypes::{
+    DataType as ArrowType, Field as ArrowField, Fields, Schema as ArrowSchema, SchemaRef, TimeUnit,
+};
 use lakesmith_core::table::{DataType, Field, ReadSpec, RowTrackingColumns, WriteSpec};
 use lakesmith_core::{Error, Result};
 use parquet::arrow::{ArrowSchemaConverter, PARQUET_FIELD_ID_META_KEY};
@@ -81,9 +83,7 @@ fn with_variant_version(stored: TypePtr) -> Result<TypePtr, ParquetError> {
 }
 
 fn tracking_fields(columns: &RowTrackingColumns) -> [ArrowField; 2] {
-    let make = |name: &str, id: Option<i32>| {
-        with_id(ArrowField::new(name, ArrowType::Int64, true), id)
-    };
+    let make = |name: &str, id: Option<i32>| with_id(ArrowField::new(name, ArrowType::Int64, true), id);
     [
         make(&columns.row_id, columns.field_ids.map(|ids| ids.0)),
         make(&columns.commit_version, columns.field_ids.map(|ids| ids.1)),

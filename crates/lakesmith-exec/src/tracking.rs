@@ -55,14 +55,12 @@ impl TrackingPlan {
         positions: Positions<'_>,
         rows: usize,
     ) -> Result<[ArrayRef; 2]> {
-        let ids = self.resolve(materialised[0], rows, self.base_row_id, "baseRowId", |base, i| base + positions.get(i))?;
-        let versions = self.resolve(
-            materialised[1],
-            rows,
-            self.row_commit_version,
-            "defaultRowCommitVersion",
-            |version, _| version,
-        )?;
+        let ids =
+            self.resolve(materialised[0], rows, self.base_row_id, "baseRowId", |base, i| base + positions.get(i))?;
+        let versions =
+            self.resolve(materialised[1], rows, self.row_commit_version, "defaultRowCommitVersion", |version, _| {
+                version
+            })?;
         Ok([ids, versions])
     }
 

@@ -48,9 +48,10 @@ async fn read(store: &Store, location: &str, offset: u64, info: &DeleteInfo, fil
     let size = u64::try_from(info.size_in_bytes).map_err(|_| {
         mismatch("the log gives the deletion vector a negative size".to_owned(), SIZE_MISMATCH, info, file)
     })?;
-    let framed = store.get_range(&at, offset..offset + size + 8).await.map_err(|e| {
-        if e.kind() == lakesmith_core::ErrorKind::Corrupt { e.class(SIZE_MISMATCH) } else { e }
-    })?;
+    let framed = store
+        .get_range(&at, offset..offset + size + 8)
+        .await
+        .map_err(|e| if e.kind() == lakesmith_core::ErrorKind::Corrupt { e.class(SIZE_MISMATCH) } else { e })?;
     let word = |at: usize| -> u32 {
         framed.get(at..at + 4).and_then(|b| <[u8; 4]>::try_from(b).ok()).map_or(0, u32::from_be_bytes)
     };

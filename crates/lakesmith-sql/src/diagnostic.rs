@@ -36,7 +36,8 @@ pub fn render_snippet(text: &str, error: &Error) -> Option<String> {
     let start = position.saturating_sub(WINDOW / 2);
     let shown = |c: char| if c.is_control() { ' ' } else { c };
     let window: String = line.chars().skip(start).take(WINDOW).map(shown).collect();
-    let (before, after) = (if start > 0 { "…" } else { "" }, if line.chars().count() > start + WINDOW { "…" } else { "" });
+    let (before, after) =
+        (if start > 0 { "…" } else { "" }, if line.chars().count() > start + WINDOW { "…" } else { "" });
     let indent = " ".repeat(before.chars().count() + position - start);
     Some(format!("{before}{window}{after}\n{indent}^"))
 }

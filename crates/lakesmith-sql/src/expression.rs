@@ -21,7 +21,11 @@ pub(crate) fn condition(p: &mut Parser<'_>) -> Result<Expr> {
 }
 
 /// `next (word next)*`, to the left.
-fn chain(p: &mut Parser<'_>, words: &[(&str, BinaryOp)], next: impl Fn(&mut Parser<'_>) -> Result<Expr>) -> Result<Expr> {
+fn chain(
+    p: &mut Parser<'_>,
+    words: &[(&str, BinaryOp)],
+    next: impl Fn(&mut Parser<'_>) -> Result<Expr>,
+) -> Result<Expr> {
     let mut left = next(p)?;
     let mut terms = 1;
     while let Some((_, op)) = words.iter().find(|(word, _)| p.word_at(0, word) || p.symbol_at(0, word)) {
@@ -61,7 +65,8 @@ fn predicate(p: &mut Parser<'_>) -> Result<Expr> {
     if p.eat_word("IS") {
         return is(p, value);
     }
-    let negated = ["BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP"].iter().any(|w| p.word_at(1, w)) && p.eat_word("NOT");
+    let negated =
+        ["BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP"].iter().any(|w| p.word_at(1, w)) && p.eat_word("NOT");
     let found = if p.eat_word("BETWEEN") {
         let low = comparison(p)?;
         p.expect_word("AND")?;
@@ -94,7 +99,11 @@ fn is(p: &mut Parser<'_>, value: Expr) -> Result<Expr> {
         let equal = binary(BinaryOp::NullSafeEq, value, comparison(p)?);
         return Ok(if negated { equal } else { Expr::Not(Box::new(equal)) });
     }
-    Err(p.unexpected(if negated { "NULL, TRUE, FALSE or DISTINCT FROM" } else { "NULL, NOT NULL, TRUE, FALSE or DISTINCT FROM" }))
+    Err(p.unexpected(if negated {
+        "NULL, TRUE, FALSE or DISTINCT FROM"
+    } else {
+        "NULL, NOT NULL, TRUE, FALSE or DISTINCT FROM"
+    }))
 }
 
 fn in_list(p: &mut Parser<'_>, value: Expr) -> Result<Expr> {
@@ -124,7 +133,13 @@ fn like(p: &mut Parser<'_>, value: Expr) -> Result<Expr> {
         let mut chars = written.chars();
         escape = match (chars.next(), chars.next()) {
             (Some(c), None) => c,
-            _ => return Err(error_at(token.place, "INVALID_ESCAPE_CHAR", "`EscapeChar` should be a string literal of length one")),
+            _ => {
+                return Err(error_at(
+                    token.place,
+                    "INVALID_ESCAPE_CHAR",
+                    "`EscapeChar` should be a string literal of length one",
+                ));
+            }
         };
     }
     Ok(Expr::Like { value: Box::new(value), pattern, escape })
@@ -154,12 +169,8 @@ fn sum(p: &mut Parser<'_>) -> Result<Expr> {
 }
 
 fn product(p: &mut Parser<'_>) -> Result<Expr> {
-    const OPERATORS: [(&str, BinaryOp); 4] = [
-        ("*", BinaryOp::Multiply),
-        ("/", BinaryOp::Divide),
-        ("%", BinaryOp::Modulo),
-        ("DIV", BinaryOp::IntegerDivide),
-    ];
+    const OPERATORS: [(&str, BinaryOp); 4] =
+        [("*", BinaryOp::Multiply), ("/", BinaryOp::Divide), ("%", BinaryOp::Modulo), ("DIV", BinaryOp::IntegerDivide)];
     chain(p, &OPERATORS, unary)
 }
 
@@ -346,7 +357,8 @@ fn decimal_type(p: &mut Parser<'_>) -> Result<DataType> {
         precision = digits(p)?;
         scale = if p.eat_symbol(",") { digits(p)? } else { 0 };
         if precision == 0 || precision > 38 || scale > precision {
-            let message = format!("decimal({precision},{scale}) is not a type: at most 38 digits, and no more after the point");
+            let message =
+                format!("decimal({precision},{scale}) is not a type: at most 38 digits, and no more after the point");
             return Err(error_at(p.peek().place, "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", message));
         }
         p.expect_symbol(")")?;
@@ -362,7 +374,8 @@ fn digits(p: &mut Parser<'_>) -> Result<u8> {
 }
 
 fn starts_query(p: &Parser<'_>, ahead: usize) -> bool {
-    ["SELECT", "WITH", "FROM", "VALUES"].iter().any(|w| p.word_at(ahead, w)) && !p.symbol_at(ahead + 1, ".")
+    ["SELECT", "WITH", "FROM", "VALUES"].iter().any(|w| p.word_at(ahead, w))
+        && !p.symbol_at(ahead + 1, ".")
         && !p.symbol_at(ahead + 1, ")")
 }
 

@@ -130,7 +130,11 @@ fn reorg(p: &mut Parser<'_>) -> Result<(TableRef, StatementOp)> {
     let table = table(p)?;
     let predicate = where_clause(p)?;
     if !p.eat_word("APPLY") {
-        return Err(p.unexpected(if predicate.is_some() { "an operator or APPLY (PURGE)" } else { "WHERE or APPLY (PURGE)" }));
+        return Err(p.unexpected(if predicate.is_some() {
+            "an operator or APPLY (PURGE)"
+        } else {
+            "WHERE or APPLY (PURGE)"
+        }));
     }
     p.expect_symbol("(")?;
     if p.word_at(0, "UPGRADE") {
@@ -217,7 +221,9 @@ fn alter_properties(p: &mut Parser<'_>) -> Result<Option<(TableRef, StatementOp)
             return Err(not_allowed(format!("Operation not allowed: Values must be specified for key(s): [{key}]")));
         }
         if !is_set && value.is_some() {
-            return Err(not_allowed(format!("Operation not allowed: Values should not be specified for key(s): [{key}]")));
+            return Err(not_allowed(format!(
+                "Operation not allowed: Values should not be specified for key(s): [{key}]"
+            )));
         }
         if properties[..i].iter().any(|(other, _)| other == key) {
             return Err(error_at(place, "DUPLICATE_KEY", format!("Found duplicate keys `{key}`")));

@@ -42,7 +42,9 @@ impl Sum {
         };
         let amount = value.trim().parse::<i64>().ok()?.checked_mul(scale)?;
         match field {
-            IntervalField::Year | IntervalField::Month => self.months = self.months.checked_add(i32::try_from(amount).ok()?)?,
+            IntervalField::Year | IntervalField::Month => {
+                self.months = self.months.checked_add(i32::try_from(amount).ok()?)?
+            }
             IntervalField::Day => self.days = self.days.checked_add(i32::try_from(amount).ok()?)?,
             _ => self.micros = self.micros.checked_add(amount)?,
         }
@@ -130,8 +132,7 @@ fn negate(value: &str) -> String {
 }
 
 fn is_unit(p: &Parser<'_>, ahead: usize) -> bool {
-    const UNITS: [&str; 9] =
-        ["year", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"];
+    const UNITS: [&str; 9] = ["year", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"];
     UNITS.iter().any(|unit| p.word_at(ahead, unit) || p.word_at(ahead, &format!("{unit}s")))
 }
 

@@ -22,9 +22,8 @@ pub(crate) fn number(p: &mut Parser<'_>, negative: bool) -> Result<Expr> {
         suffix = value.to_uppercase();
         p.advance();
     }
-    let invalid = || {
-        error_at(token.place, "PARSE_SYNTAX_ERROR", format!("'{digits}{suffix}' is not a number of its type"))
-    };
+    let invalid =
+        || error_at(token.place, "PARSE_SYNTAX_ERROR", format!("'{digits}{suffix}' is not a number of its type"));
     let text = if negative { format!("-{digits}") } else { digits.to_owned() };
     let is_whole = digits.bytes().all(|b| b.is_ascii_digit());
     let has_exponent = digits.contains(['e', 'E']);
@@ -74,9 +73,7 @@ pub(crate) fn binary(digits: &str, token: &Token) -> Result<Expr> {
     let even = if digits.len() % 2 == 0 { digits.to_owned() } else { format!("0{digits}") };
     let bytes: Option<Vec<u8>> =
         (0..even.len()).step_by(2).map(|i| even.get(i..i + 2).and_then(|b| u8::from_str_radix(b, 16).ok())).collect();
-    bytes
-        .map(|b| Expr::Literal(Scalar::Binary(b)))
-        .ok_or_else(|| invalid_typed("X", digits, token))
+    bytes.map(|b| Expr::Literal(Scalar::Binary(b))).ok_or_else(|| invalid_typed("X", digits, token))
 }
 
 /// The error for a DATE, TIMESTAMP, INTERVAL or X literal that cannot be read.

@@ -201,17 +201,20 @@ mod tests {
         let options = settings.optimize_options().unwrap();
         assert_eq!(options.compat, Compat::Spark);
         assert!(options.force);
-        assert_eq!(options.limits, RewriteLimits {
-            memory_bytes: GIB,
-            threads: 3,
-            verify: true,
-            commit_every_bytes: Some(10 * GIB),
-            commit_timeout_ms: 90_000,
-            max_rows_per_file: Some(100),
-            compression: Some("zstd".into()),
-            user_metadata: Some("nightly; run".into()),
-            ..RewriteLimits::default()
-        });
+        assert_eq!(
+            options.limits,
+            RewriteLimits {
+                memory_bytes: GIB,
+                threads: 3,
+                verify: true,
+                commit_every_bytes: Some(10 * GIB),
+                commit_timeout_ms: 90_000,
+                max_rows_per_file: Some(100),
+                compression: Some("zstd".into()),
+                user_metadata: Some("nightly; run".into()),
+                ..RewriteLimits::default()
+            }
+        );
         assert_eq!(with(&[(MAX_RECORDS_PER_FILE, "-1")]).limits().unwrap().max_rows_per_file, None);
         assert_eq!(Settings::default().optimize_options().unwrap(), OptimizeOptions::default());
         assert_eq!(Settings::default().reorg_options().unwrap(), ReorgOptions::default());

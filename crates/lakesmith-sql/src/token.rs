@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn what_is_not_closed_is_named_where_it_starts() {
-        for (text, position, word) in [("a 'bc", "2", "string"), ("a `bc", "2", "backquotes"), ("a \"b", "2", "string")] {
+        for (text, position, word) in [("a 'bc", "2", "string"), ("a `bc", "2", "backquotes"), ("a \"b", "2", "string")]
+        {
             let error = tokenize(text).unwrap_err();
             assert_eq!(error.context_value("position"), Some(position), "{text}");
             assert!(error.message().contains(word), "{error}");

@@ -176,8 +176,10 @@ async fn make(session: &Session, store: &Store, root: &Location, rows: u64) -> R
     commit(store, root, 0, &create).await?;
     let per_commit = FILES / COMMITS;
     for number in 0..COMMITS {
-        let mut actions = vec![json!({"commitInfo": {"timestamp": session.options.world.now_ms(), "operation": "WRITE",
-            "operationParameters": {"mode": "Append"}, "isBlindAppend": true, "engineInfo": crate::drive::ENGINE_INFO}})];
+        let mut actions = vec![
+            json!({"commitInfo": {"timestamp": session.options.world.now_ms(), "operation": "WRITE",
+            "operationParameters": {"mode": "Append"}, "isBlindAppend": true, "engineInfo": crate::drive::ENGINE_INFO}}),
+        ];
         for file in number * per_commit..(number + 1) * per_commit {
             actions.push(small_file(session, store, root, file * rows / FILES, (file + 1) * rows / FILES).await?);
         }
@@ -203,8 +205,16 @@ async fn small_file(session: &Session, store: &Store, root: &Location, from: u64
     const COUNTRIES: [&str; 8] = ["US", "GB", "DE", "FR", "IN", "BR", "JP", "CA"];
     let columns: Vec<(&str, DataType, ArrayRef)> = vec![
         ("event_id", DataType::Int64, Arc::new(Int64Array::from_iter_values(ids()))),
-        ("customer_id", DataType::Int64, Arc::new(Int64Array::from_iter_values(ids().map(|i| (mixed(i) % 50_000) as i64)))),
-        ("event_date", DataType::Date32, Arc::new(Date32Array::from_iter_values(ids().map(|i| 20_700 + (i % 30) as i32)))),
+        (
+            "customer_id",
+            DataType::Int64,
+            Arc::new(Int64Array::from_iter_values(ids().map(|i| (mixed(i) % 50_000) as i64))),
+        ),
+        (
+            "event_date",
+            DataType::Date32,
+            Arc::new(Date32Array::from_iter_values(ids().map(|i| 20_700 + (i % 30) as i32))),
+        ),
         (
             "country",
             DataType::Utf8,
@@ -216,7 +226,8 @@ async fn small_file(session: &Session, store: &Store, root: &Location, from: u64
             Arc::new(Float64Array::from_iter_values(ids().map(|i| (mixed(i * 7) % 10_000) as f64 / 100.0))),
         ),
     ];
-    let schema = Arc::new(Schema::new(columns.iter().map(|(n, t, _)| Field::new(*n, t.clone(), true)).collect::<Vec<_>>()));
+    let schema =
+        Arc::new(Schema::new(columns.iter().map(|(n, t, _)| Field::new(*n, t.clone(), true)).collect::<Vec<_>>()));
     let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(_, _, a)| a).collect())
         .map_err(|e| cannot(&e))?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();

@@ -25,8 +25,9 @@ pub(crate) fn run(session: &mut Session, text: &str, each: &mut dyn FnMut(SqlRes
     // Everything is parsed before anything runs: a typo in the last statement must not leave half a script done.
     for statement in lakesmith_sql::parse(text)? {
         session.options.cancel.check()?;
-        let result = run_statement(session, &statement)
-            .map_err(|e| e.with("statement_line", statement.span.line).with("statement_column", statement.span.column))?;
+        let result = run_statement(session, &statement).map_err(|e| {
+            e.with("statement_line", statement.span.line).with("statement_column", statement.span.column)
+        })?;
         each(result)?;
     }
     Ok(())

@@ -76,7 +76,12 @@ mod tests {
     fn only_groups_whose_inputs_were_touched_are_lost() {
         use InputFate::{Remarked, Removed};
         let groups = [keys(&["a", "b+v1"]), keys(&["c"])];
-        type Case = (&'static str, &'static [&'static str], &'static [&'static str], &'static [(usize, &'static str, InputFate)]);
+        type Case = (
+            &'static str,
+            &'static [&'static str],
+            &'static [&'static str],
+            &'static [(usize, &'static str, InputFate)],
+        );
         let cases: [Case; 9] = [
             ("an append", &[], &["new"], &[]),
             ("another file left", &["x"], &[], &[]),

@@ -22,8 +22,10 @@ pub(crate) fn file(path: &str, size: u64) -> TestFile {
 pub(crate) fn state(files: &[TestFile]) -> TableState {
     let mut builder = FileTableBuilder::new(false);
     for f in files {
-        let partition_index = builder
-            .partition(PartitionTuple { raw: vec![Some(f.partition.to_string())], values: vec![Scalar::Long(f.partition)] });
+        let partition_index = builder.partition(PartitionTuple {
+            raw: vec![Some(f.partition.to_string())],
+            values: vec![Scalar::Long(f.partition)],
+        });
         let marks_index = builder.marks(FileMarks {
             tags: f.tags.iter().map(|(k, v)| (k.to_string(), Some(v.clone()))).collect(),
             clustering_provider: None,
@@ -72,11 +74,7 @@ pub(crate) fn state(files: &[TestFile]) -> TableState {
 }
 
 fn options(target: u64, compat: Compat) -> OptimizeOptions {
-    OptimizeOptions {
-        sizes: FileSizes { target_bytes: target, ..Default::default() },
-        compat,
-        ..Default::default()
-    }
+    OptimizeOptions { sizes: FileSizes { target_bytes: target, ..Default::default() }, compat, ..Default::default() }
 }
 
 fn paths(state: &TableState, plan: &RewritePlan) -> Vec<Vec<String>> {
@@ -89,7 +87,7 @@ fn bins_are_cut_next_fit_in_ascending_size_within_a_partition() {
     files[4].partition = 7;
     let state = state(&files);
     let plan = compact(&state, &options(100, Compat::Spark), None).unwrap();
-    assert_eq!(paths(&state, &plan), vec![vec!["b".to_string(), "d".into()], ]);
+    assert_eq!(paths(&state, &plan), vec![vec!["b".to_string(), "d".into()],]);
     assert_eq!(plan.considered_files, 5);
 }
 

@@ -13,9 +13,9 @@ pub fn groups_are_disjoint(plan: &RewritePlan) -> bool {
 
 /// No group is empty and each stays within one partition.
 pub fn groups_share_a_partition(plan: &RewritePlan, files: &FileTable) -> bool {
-    plan.groups.iter().all(|g| {
-        !g.files.is_empty() && g.files.iter().all(|f| files.get(*f).partition_index == g.partition_index)
-    })
+    plan.groups
+        .iter()
+        .all(|g| !g.files.is_empty() && g.files.iter().all(|f| files.get(*f).partition_index == g.partition_index))
 }
 
 /// Files of one cube are never mixed with files of another or of none.

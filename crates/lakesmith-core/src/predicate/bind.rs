@@ -33,12 +33,18 @@ pub fn bind_partition_predicate(
     check_columns(expr, &columns)?;
     let root = coerce(expr, &columns)?;
     if !is_boolean(&root, &columns) {
-        return Err(Error::usage(format!("the filter \"{}\" is not a condition; compare columns with values", root.spark_text()))
-            .class("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"));
+        return Err(Error::usage(format!(
+            "the filter \"{}\" is not a condition; compare columns with values",
+            root.spark_text()
+        ))
+        .class("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"));
     }
     let bound = BoundPredicate { root, columns, now_ms };
     // Unknown functions and impossible arithmetic show up now and not halfway through a table.
-    bound.matches(&PartitionTuple { raw: vec![None; bound.columns.len()], values: vec![Scalar::Null; bound.columns.len()] })?;
+    bound.matches(&PartitionTuple {
+        raw: vec![None; bound.columns.len()],
+        values: vec![Scalar::Null; bound.columns.len()],
+    })?;
     Ok(bound)
 }
 
@@ -66,7 +72,12 @@ fn children(expr: &Expr) -> Vec<&Expr> {
     match expr {
         Expr::Column(_) | Expr::Literal(_) | Expr::Interval { .. } => vec![],
         Expr::Binary { left, right, .. } => vec![left, right],
-        Expr::Not(e) | Expr::IsNull(e) | Expr::IsNotNull(e) | Expr::Negative(e) | Expr::Cast(e, _) | Expr::Like { value: e, .. } => vec![e],
+        Expr::Not(e)
+        | Expr::IsNull(e)
+        | Expr::IsNotNull(e)
+        | Expr::Negative(e)
+        | Expr::Cast(e, _)
+        | Expr::Like { value: e, .. } => vec![e],
         Expr::In(value, list) => std::iter::once(value.as_ref()).chain(list).collect(),
         Expr::Function(_, arguments) => arguments.iter().collect(),
     }
@@ -134,9 +145,10 @@ fn coerce(expr: &Expr, columns: &[Field]) -> Result<Expr> {
             };
             coerce(&both, columns)?
         }
-        Expr::Function(name, arguments) => {
-            Expr::Function(name.to_ascii_lowercase(), arguments.iter().map(|e| coerce(e, columns)).collect::<Result<_>>()?)
-        }
+        Expr::Function(name, arguments) => Expr::Function(
+            name.to_ascii_lowercase(),
+            arguments.iter().map(|e| coerce(e, columns)).collect::<Result<_>>()?,
+        ),
         Expr::Column(_) | Expr::Literal(_) | Expr::Interval { .. } => expr.clone(),
     })
 }
@@ -148,7 +160,12 @@ fn as_type(expr: Expr, to: Option<&DataType>) -> Result<Expr> {
     let numeric = matches!(value, Scalar::Long(_) | Scalar::Double(_) | Scalar::Decimal(..));
     let to_number = matches!(
         to,
-        DataType::Byte | DataType::Short | DataType::Integer | DataType::Long | DataType::Float | DataType::Double
+        DataType::Byte
+            | DataType::Short
+            | DataType::Integer
+            | DataType::Long
+            | DataType::Float
+            | DataType::Double
             | DataType::Decimal { .. }
     );
     if numeric && (to_number || *to == DataType::String) {

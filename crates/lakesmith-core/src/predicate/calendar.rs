@@ -130,7 +130,10 @@ mod tests {
         assert_eq!(parse_date("0001-01-01"), Some(-719_162));
         assert_eq!(parse_date("2026-02-29"), None);
         assert_eq!(date_text(-719_162), "0001-01-01");
-        assert_eq!(add_months(i64::from(parse_date("2024-01-31").unwrap()), 1), i64::from(parse_date("2024-02-29").unwrap()));
+        assert_eq!(
+            add_months(i64::from(parse_date("2024-01-31").unwrap()), 1),
+            i64::from(parse_date("2024-02-29").unwrap())
+        );
     }
 
     #[test]

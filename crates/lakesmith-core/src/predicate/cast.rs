@@ -32,13 +32,19 @@ pub(super) fn cast(value: &Scalar, to: &DataType) -> Result<Scalar> {
         }
         (Scalar::Double(d), DataType::Float | DataType::Double) => Scalar::Double(*d),
         (Scalar::Long(n), DataType::Float | DataType::Double) => Scalar::Double(*n as f64),
-        (Scalar::Decimal(u, s), DataType::Float | DataType::Double) => Scalar::Double(*u as f64 / 10f64.powi(i32::from(*s))),
-        (Scalar::String(s), DataType::Float | DataType::Double) => Scalar::Double(s.trim().parse().map_err(|_| invalid())?),
+        (Scalar::Decimal(u, s), DataType::Float | DataType::Double) => {
+            Scalar::Double(*u as f64 / 10f64.powi(i32::from(*s)))
+        }
+        (Scalar::String(s), DataType::Float | DataType::Double) => {
+            Scalar::Double(s.trim().parse().map_err(|_| invalid())?)
+        }
         (Scalar::Decimal(..), DataType::Decimal { .. }) => value.clone(),
         (Scalar::Long(n), DataType::Decimal { .. }) => Scalar::Decimal(i128::from(*n), 0),
         (Scalar::String(s), DataType::Decimal { .. }) => parse_decimal(s.trim()).ok_or_else(invalid)?,
         (Scalar::Date(d), DataType::Date) => Scalar::Date(*d),
-        (Scalar::Timestamp(t) | Scalar::TimestampNtz(t), DataType::Date) => Scalar::Date(t.div_euclid(DAY_MICROS) as i32),
+        (Scalar::Timestamp(t) | Scalar::TimestampNtz(t), DataType::Date) => {
+            Scalar::Date(t.div_euclid(DAY_MICROS) as i32)
+        }
         (Scalar::String(s), DataType::Date) => {
             let days = calendar::parse_date(s)
                 .or_else(|| calendar::parse_timestamp(s).map(|t| t.div_euclid(DAY_MICROS) as i32));
@@ -48,7 +54,9 @@ pub(super) fn cast(value: &Scalar, to: &DataType) -> Result<Scalar> {
         (Scalar::Timestamp(t) | Scalar::TimestampNtz(t), DataType::TimestampNtz) => Scalar::TimestampNtz(*t),
         (Scalar::Date(d), DataType::Timestamp) => Scalar::Timestamp(i64::from(*d) * DAY_MICROS),
         (Scalar::Date(d), DataType::TimestampNtz) => Scalar::TimestampNtz(i64::from(*d) * DAY_MICROS),
-        (Scalar::String(s), DataType::Timestamp) => Scalar::Timestamp(calendar::parse_timestamp(s).ok_or_else(invalid)?),
+        (Scalar::String(s), DataType::Timestamp) => {
+            Scalar::Timestamp(calendar::parse_timestamp(s).ok_or_else(invalid)?)
+        }
         (Scalar::String(s), DataType::TimestampNtz) => {
             Scalar::TimestampNtz(calendar::parse_timestamp(s).ok_or_else(invalid)?)
         }

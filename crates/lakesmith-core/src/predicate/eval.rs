@@ -135,7 +135,8 @@ impl BoundPredicate {
 }
 
 fn wrong_arguments(name: &str) -> Error {
-    Error::usage(format!("the function {name} got arguments that it does not take")).class("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE")
+    Error::usage(format!("the function {name} got arguments that it does not take"))
+        .class("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE")
 }
 
 fn logical(op: BinaryOp, left: &Scalar, right: &Scalar) -> Scalar {
@@ -156,9 +157,8 @@ fn compare(left: &Scalar, right: &Scalar) -> Result<Option<Ordering>> {
     if left.is_null() || right.is_null() {
         return Ok(None);
     }
-    let promoted = |l: &DataType| -> Result<Option<Ordering>> {
-        Ok(Some(cast::cast(left, l)?.cmp(&cast::cast(right, l)?)))
-    };
+    let promoted =
+        |l: &DataType| -> Result<Option<Ordering>> { Ok(Some(cast::cast(left, l)?.cmp(&cast::cast(right, l)?))) };
     match (left, right) {
         (Long(a), Decimal(..)) => Ok(Some(Decimal(i128::from(*a), 0).cmp(right))),
         (Decimal(..), Long(b)) => Ok(Some(left.cmp(&Decimal(i128::from(*b), 0)))),
@@ -183,7 +183,9 @@ fn shift(value: &Scalar, months: i64, days: i64, micros: i64) -> Result<Scalar> 
         Scalar::Null => Scalar::Null,
         Scalar::Date(d) if micros == 0 => Scalar::Date(moved(i64::from(*d)) as i32),
         Scalar::Date(d) => Scalar::Timestamp(moved(i64::from(*d)) * DAY_MICROS + micros),
-        Scalar::Timestamp(t) => Scalar::Timestamp(moved(t.div_euclid(DAY_MICROS)) * DAY_MICROS + t.rem_euclid(DAY_MICROS) + micros),
+        Scalar::Timestamp(t) => {
+            Scalar::Timestamp(moved(t.div_euclid(DAY_MICROS)) * DAY_MICROS + t.rem_euclid(DAY_MICROS) + micros)
+        }
         Scalar::TimestampNtz(t) => {
             Scalar::TimestampNtz(moved(t.div_euclid(DAY_MICROS)) * DAY_MICROS + t.rem_euclid(DAY_MICROS) + micros)
         }
@@ -195,11 +197,16 @@ fn negative(value: &Scalar) -> Result<Scalar> {
     Ok(match value {
         Scalar::Null => Scalar::Null,
         Scalar::Long(n) => {
-            Scalar::Long(n.checked_neg().ok_or_else(|| Error::usage("the arithmetic of the predicate overflows").class("ARITHMETIC_OVERFLOW"))?)
+            Scalar::Long(n.checked_neg().ok_or_else(|| {
+                Error::usage("the arithmetic of the predicate overflows").class("ARITHMETIC_OVERFLOW")
+            })?)
         }
         Scalar::Double(d) => Scalar::Double(-d),
         Scalar::Decimal(u, s) => Scalar::Decimal(-u, *s),
-        other => return Err(Error::usage(format!("'{}' has no negative", cast::text(other))).class("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE")),
+        other => {
+            return Err(Error::usage(format!("'{}' has no negative", cast::text(other)))
+                .class("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"));
+        }
     })
 }
 

@@ -24,7 +24,12 @@ fn matches(expr: &Expr, values: Vec<Scalar>) -> Result<bool> {
         metadata: Default::default(),
     };
     let schema = Schema {
-        fields: vec![field("d", DataType::Date), field("n", DataType::Integer), field("s", DataType::String), field("x", DataType::Long)],
+        fields: vec![
+            field("d", DataType::Date),
+            field("n", DataType::Integer),
+            field("s", DataType::String),
+            field("x", DataType::Long),
+        ],
     };
     let names = ["d".to_string(), "n".into(), "s".into()];
     let bound = bind_partition_predicate(expr, &schema, &names, 86_400_000 * 100)?;
@@ -104,9 +109,14 @@ fn columns_must_be_partition_columns_and_filters_conditions() {
 
 #[test]
 fn like_matches_as_sql_does() {
-    for (value, pattern, expected) in
-        [("abc", "a%", true), ("abc", "_b_", true), ("abc", "%d%", false), ("a%c", "a\\%c", true), ("", "%", true), ("abc", "a", false)]
-    {
+    for (value, pattern, expected) in [
+        ("abc", "a%", true),
+        ("abc", "_b_", true),
+        ("abc", "%d%", false),
+        ("a%c", "a\\%c", true),
+        ("", "%", true),
+        ("abc", "a", false),
+    ] {
         assert_eq!(like(value, pattern, '\\'), expected, "{value} like {pattern}");
     }
 }

@@ -23,7 +23,9 @@ impl Expr {
             Expr::Cast(value, to) => format!("cast({} as {})", value.spark_text(), to.simple_string()),
             Expr::Function(name, arguments) if name == "between" => format!("between({})", join(arguments, ", ")),
             Expr::Function(name, arguments) => format!("'{name}({})", join(arguments, ", ")),
-            Expr::Interval { months, days, micros, .. } => format!("INTERVAL '{months} months {days} days {micros} microseconds'"),
+            Expr::Interval { months, days, micros, .. } => {
+                format!("INTERVAL '{months} months {days} days {micros} microseconds'")
+            }
         }
     }
 }

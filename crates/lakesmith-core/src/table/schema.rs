@@ -75,7 +75,10 @@ pub struct Schema {
 impl Schema {
     /// A top-level column by its logical name, without regard to case.
     pub fn field(&self, name: &str) -> Option<&Field> {
-        self.fields.iter().find(|f| f.name == name).or_else(|| self.fields.iter().find(|f| f.name.eq_ignore_ascii_case(name)))
+        self.fields
+            .iter()
+            .find(|f| f.name == name)
+            .or_else(|| self.fields.iter().find(|f| f.name.eq_ignore_ascii_case(name)))
     }
 }
 

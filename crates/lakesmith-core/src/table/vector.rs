@@ -91,7 +91,9 @@ impl DeletionVector {
     /// [`crate::ErrorKind::Corrupt`] on a wrong magic number or malformed bitmap.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let bad = |why: &str| Error::corrupt(format!("deletion vector cannot be decoded: {why}"));
-        let Some((magic, body)) = bytes.split_first_chunk::<4>() else { return Err(bad("shorter than its magic number")) };
+        let Some((magic, body)) = bytes.split_first_chunk::<4>() else {
+            return Err(bad("shorter than its magic number"));
+        };
         match u32::from_le_bytes(*magic) {
             PORTABLE_MAGIC => {
                 RoaringTreemap::deserialize_from(body).map(|rows| Self { rows }).map_err(|e| bad(&e.to_string()))

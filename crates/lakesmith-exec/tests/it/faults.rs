@@ -121,8 +121,8 @@ fn dropped_columns_are_seen_at_any_depth_without_regard_to_case() {
         assert_eq!(bench.runtime.block_on(look).ok(), Some(expected));
         let inputs = [input.clone()];
         let handle = bench.runtime.handle();
-        let found =
-            files_with_dropped_columns(&store, &inputs, &read, hidden, &Cancel::default(), &NoProgress, handle).unwrap();
+        let found = files_with_dropped_columns(&store, &inputs, &read, hidden, &Cancel::default(), &NoProgress, handle)
+            .unwrap();
         assert_eq!(found.len(), usize::from(expected));
     }
 }

@@ -38,7 +38,8 @@ fn schema_text(path: &Path) -> String {
 #[test]
 fn variants_are_copied_byte_for_byte_with_their_annotation() {
     let bench = copy_of("variant");
-    let outcome = bench.run(spec(vec![field("id", DataType::Long), field("j", DataType::Variant)]), plain_write()).unwrap();
+    let outcome =
+        bench.run(spec(vec![field("id", DataType::Long), field("j", DataType::Variant)]), plain_write()).unwrap();
     let (before, after) = (bench.rows("in-0.parquet"), bench.rows(&outcome.outputs[0].path));
     for part in ["value", "metadata"] {
         let bytes = |batch: &arrow::array::RecordBatch| {
@@ -55,12 +56,8 @@ fn nested_columns_of_spark_survive() {
     let bench = copy_of("nested");
     let list = |element: Field| DataType::List(Box::new(Field { name: "element".into(), ..element }));
     let before = bench.rows("in-0.parquet");
-    let fields: Vec<Field> = before
-        .schema_ref()
-        .fields()
-        .iter()
-        .map(|f| field(f.name(), core_type(f.data_type(), &list)))
-        .collect();
+    let fields: Vec<Field> =
+        before.schema_ref().fields().iter().map(|f| field(f.name(), core_type(f.data_type(), &list))).collect();
     let outcome = bench.run(spec(fields), plain_write()).unwrap();
     let after = bench.rows(&outcome.outputs[0].path);
     assert_eq!(before.num_rows(), after.num_rows());

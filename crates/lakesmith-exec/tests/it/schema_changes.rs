@@ -33,10 +33,7 @@ fn narrow_types_are_widened_at_the_top_and_inside() {
         ("b", Arc::new(Int8Array::from(vec![-128, 127]))),
         ("di", Arc::new(Int32Array::from(vec![7, -7]))),
         ("dt", Arc::new(Date32Array::from(vec![-719_162, 2_932_896]))),
-        (
-            "dec",
-            Arc::new(Decimal128Array::from(vec![12_345, -1]).with_precision_and_scale(5, 2).unwrap()),
-        ),
+        ("dec", Arc::new(Decimal128Array::from(vec![12_345, -1]).with_precision_and_scale(5, 2).unwrap())),
         ("l", Arc::new(list)),
         ("s", Arc::new(inner)),
     ])

@@ -85,7 +85,8 @@ fn early_dates_of_the_legacy_calendar_are_refused_and_later_ones_kept() {
     assert_eq!(error.context_value("column"), Some("t"), "{error}");
 
     let mut bench = Bench::new();
-    let dates = RecordBatch::try_from_iter([("d", Arc::new(Date32Array::from(vec![-25_567, 0, 20_000])) as _)]).unwrap();
+    let dates =
+        RecordBatch::try_from_iter([("d", Arc::new(Date32Array::from(vec![-25_567, 0, 20_000])) as _)]).unwrap();
     let pairs = vec![KeyValue::new("org.apache.spark.legacyDateTime".to_owned(), String::new())];
     bench.add(&dates, WriterProperties::builder().set_key_value_metadata(Some(pairs)).build());
     assert_eq!(bench.run(spec(vec![field("d", DataType::Date)]), plain_write()).unwrap().rows_out, 3);

@@ -33,7 +33,8 @@ fn everything() -> RecordBatch {
         vec![Arc::new(Int64Array::from(vec![Some(5), Some(99), None])) as ArrayRef],
         Some(validity),
     );
-    let decimal = |p, s| Arc::new(Decimal128Array::from(vec![Some(123), None, Some(-5)]).with_precision_and_scale(p, s).unwrap());
+    let decimal =
+        |p, s| Arc::new(Decimal128Array::from(vec![Some(123), None, Some(-5)]).with_precision_and_scale(p, s).unwrap());
     RecordBatch::try_from_iter_with_nullable([
         ("flag", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)])) as ArrayRef, true),
         ("f", Arc::new(Float32Array::from(vec![f32::NAN, -0.0, 1.0])), true),
@@ -43,11 +44,7 @@ fn everything() -> RecordBatch {
         ("d38", decimal(38, 2), true),
         ("text", Arc::new(StringArray::from(vec![Some("ü"), Some(""), None])), true),
         ("bin", Arc::new(BinaryArray::from(vec![Some(&[0u8, 255][..]), None, Some(&[])])), true),
-        (
-            "ts",
-            Arc::new(TimestampMicrosecondArray::from(vec![Some(-1), None, Some(7)]).with_timezone("UTC")),
-            true,
-        ),
+        ("ts", Arc::new(TimestampMicrosecondArray::from(vec![Some(-1), None, Some(7)]).with_timezone("UTC")), true),
         ("m", Arc::new(map.finish()), true),
         ("s", Arc::new(inner), true),
     ])
@@ -87,8 +84,7 @@ fn every_type_survives_with_exact_statistics_and_sparks_physical_types() {
     }
     assert_eq!(rows.column(9).as_map().value_offsets(), [0, 1, 1, 1]);
     assert!(rows.column(9).is_null(1) && rows.column(10).is_null(1));
-    let stats: Vec<_> =
-        output.stats.leaves.iter().map(|l| (l.null_count, l.min.clone(), l.max.clone())).collect();
+    let stats: Vec<_> = output.stats.leaves.iter().map(|l| (l.null_count, l.min.clone(), l.max.clone())).collect();
     let (nan, text) = (Scalar::Double(f64::NAN), |t: &str| Some(Scalar::String(t.into())));
     assert_eq!(stats[0], (1, None, None));
     assert_eq!(stats[1], (0, Some(Scalar::Double(0.0)), Some(nan)));

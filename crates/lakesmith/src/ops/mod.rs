@@ -35,8 +35,6 @@ fn json_text<T: serde::Serialize + ?Sized>(value: &T) -> String {
 }
 
 fn iso(timestamp_ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(timestamp_ms).map_or_else(
-        |_| timestamp_ms.to_string(),
-        |t| t.strftime("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string(),
-    )
+    jiff::Timestamp::from_millisecond(timestamp_ms)
+        .map_or_else(|_| timestamp_ms.to_string(), |t| t.strftime("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string())
 }

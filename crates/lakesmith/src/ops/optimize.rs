@@ -22,7 +22,8 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
         parameters: parameters(&table.state, options),
         user_metadata: options.limits.user_metadata.clone(),
     };
-    let rewrite = Rewrite { session, store, root, table: &table, limits: &options.limits, start_time_ms, compat: options.compat };
+    let rewrite =
+        Rewrite { session, store, root, table: &table, limits: &options.limits, start_time_ms, compat: options.compat };
     rewrite.run(plan, operation)
 }
 
@@ -64,13 +65,8 @@ impl Rewrite<'_> {
         let (driven, planned) = if self.limits.dry_run {
             (Driven::default(), planned(&self.table.state, &plan))
         } else {
-            let drive = Drive {
-                session: self.session,
-                store: self.store,
-                root: self.root,
-                limits: self.limits,
-                operation,
-            };
+            let drive =
+                Drive { session: self.session, store: self.store, root: self.root, limits: self.limits, operation };
             (drive.run(self.table, plan)?, Vec::new())
         };
         let metrics = plan::optimize_metrics(&MetricsInput {

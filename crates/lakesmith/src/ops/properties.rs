@@ -26,9 +26,10 @@ pub(crate) fn show(session: &Session, store: &Store, root: &Location, key: Optio
         None => properties,
         Some(key) => {
             // Spark answers a missing key with a sentence in the value.
-            let value = properties.get(key).cloned().unwrap_or_else(|| {
-                format!("Table {} does not have property: {key}", super::describe::spark_uri(root))
-            });
+            let value = properties
+                .get(key)
+                .cloned()
+                .unwrap_or_else(|| format!("Table {} does not have property: {key}", super::describe::spark_uri(root)));
             BTreeMap::from([(key.to_string(), value)])
         }
     };

@@ -29,7 +29,8 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &R
         user_metadata: options.limits.user_metadata.clone(),
     };
     let limits = &options.limits;
-    Rewrite { session, store, root, table: &table, limits, start_time_ms, compat: Compat::Lakesmith }.run(plan, operation)
+    Rewrite { session, store, root, table: &table, limits, start_time_ms, compat: Compat::Lakesmith }
+        .run(plan, operation)
 }
 
 /// Looks into the footers: a file without deleted rows may still hold a column that the schema dropped.
