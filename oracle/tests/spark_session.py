@@ -25,6 +25,9 @@ def start(work, memory="2g"):
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
+        # The tables are tiny: compiling queries would take longer than running them.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         # VACUUM lists with thousands of tasks otherwise.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgement import compacted, like_spark, same_rows, settled
+from judgement import compacted, like_spark, same_rows, same_statistics, settled
 
 
 def properties(**pairs):
@@ -29,6 +29,7 @@ def judged(table, lakesmith, *args, removed, added=1, row_ids=False):
     report = compacted(table, lakesmith, *args, row_ids=row_ids, removed=removed, added=added)
     metrics = like_spark(table, twin, "OPTIMIZE {t}")
     assert (metrics.numFilesRemoved, metrics.numFilesAdded) == (removed, added)
+    same_statistics(table, twin)
     assert report["metrics"]["totalConsideredFiles"] == metrics.totalConsideredFiles
     return report
 

@@ -74,13 +74,7 @@ def test_variants(new_table, lakesmith):
 def test_long_strings_and_their_statistics(new_table, lakesmith):
     table = create(new_table(), "id BIGINT, a STRING, u STRING, e STRING, n STRING")
     insert(table, ["id", "repeat('x', CAST(id % 3 * 40 + 31 AS INT))", "concat(repeat('\\uD83D\\uDE00', 33), 'b')", "'a\"\\\\\\n\\t'", "CAST(null AS STRING)"], rows=60)
-    twin = table.twin()
-    compacted(table, lakesmith, removed=4, added=1)
-    twin.sql("OPTIMIZE {t}")
-    ours, theirs = ([body["stats"] for kind, body in t.commit() if kind == "add"] for t in (table, twin))
-    import json
-
-    assert [json.loads(stats) for stats in ours] == [json.loads(stats) for stats in theirs]
+    judged(table, lakesmith, removed=4)
 
 
 @pytest.mark.full

@@ -36,6 +36,18 @@ impl Oracle {
         command.args(args).current_dir(&self.scripts).env("LAKESMITH_ORACLE_HOME", &self.home);
         command
     }
+
+    /// The same command, run while the storage services are up.
+    pub(crate) fn with_services(&self, command: &Command) -> Command {
+        let program = self.scripts.join("services.py").into_os_string();
+        let words = std::iter::once(command.get_program()).chain(command.get_args()).map(OsStr::to_os_string);
+        let mut wrapped = self.python(std::iter::once(program).chain(words));
+        wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(folder) = command.get_current_dir() {
+            wrapped.current_dir(folder);
+        }
+        wrapped
+    }
 }
 
 fn home() -> Result<PathBuf> {

@@ -44,7 +44,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     // The foreign readers are installed first: the Rust tests use the storage services too.
     let oracle = Oracle::install(root, options.all)?;
     let binary = process::build_binary(root, false)?;
-    step("cargo test", process::run(&mut rust_tests(root, options)));
+    step("cargo test", rust_tests(root, &oracle, options));
     step("foreign readers", foreign_tests(&oracle, &binary, options));
     match failed.as_slice() {
         [] => Ok(()),
@@ -52,12 +52,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     }
 }
 
-fn rust_tests(root: &Path, options: &Options) -> Command {
+fn rust_tests(root: &Path, oracle: &Oracle, options: &Options) -> Result<()> {
     let mut command = process::cargo(root);
     command.args(["test", "--workspace", "--no-fail-fast"]);
     command.args(&options.filter);
-    mark_all(&mut command, options);
-    command
+    process::run(&mut prepared(command, oracle, options))
 }
 
 fn foreign_tests(oracle: &Oracle, binary: &Path, options: &Options) -> Result<()> {
@@ -69,16 +68,18 @@ fn foreign_tests(oracle: &Oracle, binary: &Path, options: &Options) -> Result<()
     if let Some(filter) = &options.filter {
         command.args(["-k", filter]);
     }
-    mark_all(&mut command, options);
-    match process::status(&mut command)? {
+    match process::status(&mut prepared(command, oracle, options))? {
         0 => Ok(()),
         PYTEST_NOTHING_COLLECTED if options.filter.is_some() => Ok(()),
         code => bail!("exit code {code} from pytest"),
     }
 }
 
-fn mark_all(command: &mut Command, options: &Options) {
-    if options.all {
-        command.env("LAKESMITH_TEST_ALL", "1");
+/// With `--all`, tests know it, and storage services are up while they run.
+fn prepared(mut command: Command, oracle: &Oracle, options: &Options) -> Command {
+    if !options.all {
+        return command;
     }
+    command.env("LAKESMITH_TEST_ALL", "1");
+    oracle.with_services(&command)
 }
