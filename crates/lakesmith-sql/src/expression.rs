@@ -12,9 +12,6 @@ use crate::parser::Parser;
 use crate::token::{Kind, Token};
 use crate::{interval, literal};
 
-/// Terms that one chain of operators may have; each costs a level of the tree.
-const MAX_TERMS: usize = 1000;
-
 /// Reads a condition as it stands after WHERE, up to the first token that cannot belong to it.
 pub(crate) fn condition(p: &mut Parser<'_>) -> Result<Expr> {
     chain(p, &[("OR", BinaryOp::Or)], |p| chain(p, &[("AND", BinaryOp::And)], negation))
@@ -27,13 +24,8 @@ fn chain(
     next: impl Fn(&mut Parser<'_>) -> Result<Expr>,
 ) -> Result<Expr> {
     let mut left = next(p)?;
-    let mut terms = 1;
     while let Some((_, op)) = words.iter().find(|(word, _)| p.word_at(0, word) || p.symbol_at(0, word)) {
-        terms += 1;
-        if terms > MAX_TERMS {
-            let message = format!("the condition has more than {MAX_TERMS} terms in a row; write them as IN (…)");
-            return Err(error_at(p.peek().place, "PARSE_SYNTAX_ERROR", message));
-        }
+        p.count_operator()?;
         p.advance();
         left = binary(*op, left, next(p)?);
     }

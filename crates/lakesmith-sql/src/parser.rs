@@ -8,6 +8,9 @@ use crate::token::{Kind, Token};
 /// Nesting that an expression may have: deep enough for people, shallow enough for every thread's stack.
 const MAX_DEPTH: usize = 100;
 
+/// Operators that a statement may have; in a chain each costs a level of the tree.
+const MAX_OPERATORS: usize = 2000;
+
 /// Reads one statement's tokens from left to right.
 pub(crate) struct Parser<'a> {
     pub(crate) text: &'a str,
@@ -15,6 +18,7 @@ pub(crate) struct Parser<'a> {
     end: Token,
     at: usize,
     depth: usize,
+    operators: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -23,7 +27,7 @@ impl<'a> Parser<'a> {
         let (offset, place) =
             tokens.last().map_or((0, Place { line: 1, column: 1 }), |last| (last.end, last.end_place));
         let end = Token { kind: Kind::End, start: offset, end: offset, place, end_place: place };
-        Self { text, tokens, end, at: 0, depth: 0 }
+        Self { text, tokens, end, at: 0, depth: 0, operators: 0 }
     }
 
     /// The token `ahead` of the next.
@@ -129,6 +133,16 @@ impl<'a> Parser<'a> {
         let result = inner(self);
         self.depth -= 1;
         result
+    }
+
+    /// Counts an operator that is next.
+    pub(crate) fn count_operator(&mut self) -> Result<()> {
+        self.operators += 1;
+        if self.operators <= MAX_OPERATORS {
+            return Ok(());
+        }
+        let message = format!("the condition has more than {MAX_OPERATORS} operators; write terms in a row as IN (…)");
+        Err(syntax_error(self.peek().place, message))
     }
 
     /// The error that the next token is not what was expected.

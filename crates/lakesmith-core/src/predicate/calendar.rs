@@ -1,155 +1,154 @@
-//! Proleptic Gregorian dates and times as days and microseconds since 1970-01-01, UTC.
+//! The proleptic Gregorian calendar on day numbers, as SQL dates use it: no time zone, no clock.
 //!
 //! # Source
-//! Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+//! Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" (days_from_civil, civil_from_days).
 
+/// Microseconds in a second.
+pub(super) const SECOND: i64 = 1_000_000;
+/// Microseconds in a minute.
+pub(super) const MINUTE: i64 = 60 * SECOND;
+/// Microseconds in an hour.
+pub(super) const HOUR: i64 = 60 * MINUTE;
 /// Microseconds in a day.
-pub const DAY_MICROS: i64 = 86_400_000_000;
+pub(super) const DAY: i64 = 24 * HOUR;
 
-/// Days since the epoch of a civil date.
-pub fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month_index = (i64::from(month) + 9) % 12;
-    let day_of_year = (153 * month_index + 2) / 5 + i64::from(day) - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+/// First and last year of Spark's DATE.
+pub(super) const YEARS: std::ops::RangeInclusive<i32> = -999_999..=999_999;
+
+/// Days since 1970-01-01, or `None` if there is no such day (2026-02-30) or the year leaves [`YEARS`].
+pub(super) fn days(year: i32, month: u32, day: u32) -> Option<i32> {
+    if !YEARS.contains(&year) || !(1..=12).contains(&month) || day == 0 || day > days_in_month(year, month) {
+        return None;
+    }
+    let y = i64::from(year) - i64::from(month <= 2);
+    let era = y.div_euclid(400);
+    let year_of_era = y.rem_euclid(400);
+    let shifted_month = i64::from((month + 9) % 12);
+    let day_of_year = (153 * shifted_month + 2) / 5 + i64::from(day) - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    i32::try_from(era * 146_097 + day_of_era - 719_468).ok()
 }
 
-/// Year, month, day of days since the epoch.
-pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+/// Year, month and day of a day number.
+pub(super) fn civil(days: i32) -> (i32, u32, u32) {
+    let z = i64::from(days) + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_index = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * month_index + 2) / 5 + 1) as u32;
-    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 } as u32;
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year as i32, month as u32, day as u32)
 }
 
-/// Days in a month.
-pub fn days_in_month(year: i64, month: u32) -> u32 {
-    let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-    (days_from_civil(next_year, next_month, 1) - days_from_civil(year, month, 1)) as u32
+/// True for leap years.
+pub(super) fn is_leap(year: i32) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Adds months, the day cut to the end of the month as Spark does.
-pub fn add_months(days: i64, months: i64) -> i64 {
-    let (year, month, day) = civil_from_days(days);
-    let index = year * 12 + i64::from(month) - 1 + months;
-    let (year, month) = (index.div_euclid(12), index.rem_euclid(12) as u32 + 1);
-    days_from_civil(year, month, day.min(days_in_month(year, month)))
-}
-
-/// `2026-01-31`.
-pub fn date_text(days: i32) -> String {
-    let (year, month, day) = civil_from_days(i64::from(days));
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
-/// `2026-01-31 12:00:00` with a fraction only where there is one.
-pub fn timestamp_text(micros: i64) -> String {
-    let (days, rest) = (micros.div_euclid(DAY_MICROS), micros.rem_euclid(DAY_MICROS));
-    let seconds = rest / 1_000_000;
-    let mut text =
-        format!("{} {:02}:{:02}:{:02}", date_text(days as i32), seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let fraction = rest % 1_000_000;
-    if fraction != 0 {
-        text.push_str(format!(".{fraction:06}").trim_end_matches('0'));
+/// Number of days of a month, 1 to 12.
+pub(super) fn days_in_month(year: i32, month: u32) -> u32 {
+    match month {
+        2 => 28 + u32::from(is_leap(year)),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
     }
-    text
 }
 
-/// Parses `yyyy[-MM[-dd]]`.
-pub fn parse_date(text: &str) -> Option<i32> {
-    let text = text.trim();
-    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let mut parts = digits.split('-');
-    let year_text = parts.next()?;
-    let number = |t: &str, most: usize| {
-        (!t.is_empty() && t.len() <= most && t.bytes().all(|b| b.is_ascii_digit())).then(|| t.parse::<i64>().ok())?
-    };
-    if year_text.len() < 4 {
-        return None;
-    }
-    let year = number(year_text, 7)? * if negative { -1 } else { 1 };
-    let month = parts.next().map_or(Some(1), |t| number(t, 2))? as u32;
-    let day = parts.next().map_or(Some(1), |t| number(t, 2))? as u32;
-    if parts.next().is_some() || !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
-        return None;
-    }
-    i32::try_from(days_from_civil(year, month, day)).ok()
+/// The day `months` later; a day that the month doesn't have becomes its last. `None` outside of [`YEARS`].
+pub(super) fn add_months(from: i32, months: i32) -> Option<i32> {
+    let (year, month, day) = civil(from);
+    let total = i64::from(year) * 12 + i64::from(month) - 1 + i64::from(months);
+    let year = i32::try_from(total.div_euclid(12)).ok()?;
+    let month = total.rem_euclid(12) as u32 + 1;
+    days(year, month, day.min(days_in_month(year, month)))
 }
 
-/// Parses a date with an optional time and an optional zone (`Z`, `+hh:mm`); without a zone it is UTC.
-pub fn parse_timestamp(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let Some(split) = text.find(['T', ' ']) else { return Some(i64::from(parse_date(text)?) * DAY_MICROS) };
-    let days = i64::from(parse_date(&text[..split])?);
-    let time = text[split + 1..].trim();
-    let (time, offset_seconds) = split_zone(time)?;
-    let (clock, fraction) = time.split_once('.').unwrap_or((time, ""));
-    let mut parts = clock.split(':').map(|p| p.parse::<i64>().ok().filter(|_| p.len() <= 2));
-    let hour = parts.next()??;
-    let minute = parts.next().unwrap_or(Some(0))?;
-    let second = parts.next().unwrap_or(Some(0))?;
-    if parts.next().is_some() || hour > 23 || minute > 59 || second > 59 || fraction.len() > 9 {
-        return None;
-    }
-    let micros = if fraction.is_empty() { 0 } else { format!("{fraction:0<6}").get(..6)?.parse::<i64>().ok()? };
-    let seconds = hour * 3600 + minute * 60 + second - offset_seconds;
-    days.checked_mul(DAY_MICROS)?.checked_add(seconds * 1_000_000 + micros)
+/// Monday is 0, Sunday is 6.
+pub(super) fn weekday(days: i32) -> u32 {
+    (i64::from(days) + 3).rem_euclid(7) as u32
 }
 
-fn split_zone(time: &str) -> Option<(&str, i64)> {
-    if let Some(rest) = time.strip_suffix('Z').or_else(|| time.strip_suffix(" UTC")) {
-        return Some((rest, 0));
-    }
-    match time.rfind(['+', '-']) {
-        None => Some((time, 0)),
-        Some(at) => {
-            let (hours, minutes) = time[at + 1..].split_once(':').unwrap_or((&time[at + 1..], "0"));
-            let seconds = hours.parse::<i64>().ok()? * 3600 + minutes.parse::<i64>().ok()? * 60;
-            let sign = if time[at..].starts_with('-') { -1 } else { 1 };
-            Some((time[..at].trim_end(), sign * seconds))
-        }
-    }
+/// Day of the year, from 1.
+pub(super) fn day_of_year(day: i32) -> i32 {
+    let (year, _, _) = civil(day);
+    days(year, 1, 1).map_or(1, |first| day - first + 1)
+}
+
+/// ISO 8601 week number, 1 to 53.
+pub(super) fn iso_week(day: i32) -> i32 {
+    // A week belongs to the year of its Thursday.
+    let thursday = day - weekday(day) as i32 + 3;
+    (day_of_year(thursday) - 1) / 7 + 1
+}
+
+/// A timestamp's day number.
+pub(super) fn day_of(micros: i64) -> i32 {
+    micros.div_euclid(DAY) as i32
+}
+
+/// A timestamp's microseconds since midnight.
+pub(super) fn time_of(micros: i64) -> i64 {
+    micros.rem_euclid(DAY)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
 
+    use super::*;
+
     #[test]
-    fn known_dates() {
-        assert_eq!(parse_date("1970-01-01"), Some(0));
-        assert_eq!(parse_date("2026-11-30"), Some(20_787));
-        assert_eq!(parse_date("0001-01-01"), Some(-719_162));
-        assert_eq!(parse_date("2026-02-29"), None);
-        assert_eq!(date_text(-719_162), "0001-01-01");
-        assert_eq!(
-            add_months(i64::from(parse_date("2024-01-31").unwrap()), 1),
-            i64::from(parse_date("2024-02-29").unwrap())
-        );
+    fn known_days() {
+        for (date, number) in [
+            ((1970, 1, 1), 0),
+            ((1969, 12, 31), -1),
+            ((2000, 2, 29), 11_016),
+            ((2026, 11, 29), 20_786),
+            ((1, 1, 1), -719_162),
+            ((9999, 12, 31), 2_932_896),
+        ] {
+            assert_eq!(days(date.0, date.1, date.2), Some(number), "{date:?}");
+            assert_eq!(civil(number), date);
+        }
+        for no_day in [(2026, 2, 29), (1900, 2, 29), (2026, 13, 1), (2026, 0, 1), (2026, 4, 31), (2026, 1, 0)] {
+            assert_eq!(days(no_day.0, no_day.1, no_day.2), None, "{no_day:?}");
+        }
     }
 
     #[test]
-    fn known_timestamps() {
-        assert_eq!(parse_timestamp("1970-01-01T00:00:00.000001Z"), Some(1));
-        assert_eq!(parse_timestamp("1970-01-01 01:00:00+01:00"), Some(0));
-        assert_eq!(parse_timestamp("1969-12-31 23:59:59.5"), Some(-500_000));
-        assert_eq!(parse_timestamp("1970-01-01 25:00:00"), None);
-        assert_eq!(timestamp_text(-500_000), "1969-12-31 23:59:59.5");
+    fn weeks_and_days_of_the_year() {
+        let day = |y, m, d| days(y, m, d).unwrap();
+        // 2026-11-29 is a Sunday.
+        assert_eq!(weekday(day(2026, 11, 29)), 6);
+        assert_eq!(weekday(day(1970, 1, 1)), 3);
+        for (date, week) in
+            [((2026, 11, 29), 48), ((2021, 1, 3), 53), ((2021, 1, 4), 1), ((2024, 12, 30), 1), ((2020, 12, 31), 53)]
+        {
+            assert_eq!(iso_week(day(date.0, date.1, date.2)), week, "{date:?}");
+        }
+        assert_eq!(day_of_year(day(2024, 12, 31)), 366);
     }
 
     proptest! {
         #[test]
-        fn civil_round_trips(days in -4_000_000i64..4_000_000) {
-            let (y, m, d) = civil_from_days(days);
-            prop_assert_eq!(days_from_civil(y, m, d), days);
+        fn civil_and_days_are_inverse(number in -300_000_000i32..300_000_000) {
+            let (y, m, d) = civil(number);
+            prop_assert_eq!(days(y, m, d), Some(number));
+            let (next_y, next_m, next_d) = civil(number + 1);
+            let expected = if d < days_in_month(y, m) { (y, m, d + 1) }
+                else if m < 12 { (y, m + 1, 1) } else { (y + 1, 1, 1) };
+            prop_assert_eq!((next_y, next_m, next_d), expected);
+        }
+
+        #[test]
+        fn adding_months_keeps_the_day_or_ends_the_month(number in -1_000_000i32..1_000_000, months in -5_000i32..5_000) {
+            let (y, m, d) = civil(number);
+            let (y2, m2, d2) = civil(add_months(number, months).unwrap());
+            prop_assert_eq!(y2 * 12 + m2 as i32, y * 12 + m as i32 + months);
+            prop_assert_eq!(d2, d.min(days_in_month(y2, m2)));
         }
     }
 }

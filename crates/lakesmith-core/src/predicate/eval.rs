@@ -1,287 +1,184 @@
-//! Evaluates a bound predicate over one partition, with SQL's three values.
+//! Bound expressions and their values: three-valued logic, errors instead of wrong results.
 
 use std::cmp::Ordering;
 
-use super::bind::{BoundPredicate, position};
-use super::calendar::{self, DAY_MICROS};
-use super::{BinaryOp, Expr, cast};
+use super::arithmetic::{Shift, numbers};
+use super::coerce::Type;
+use super::like::LikePattern;
+use super::{BinaryOp, cast};
 use crate::error::{Error, Result};
-use crate::table::{DataType, PartitionTuple, Scalar};
+use crate::table::{DataType, Scalar};
 
-impl BoundPredicate {
-    /// True if the predicate is true for the partition; false and NULL are no match.
-    ///
-    /// # Errors
-    /// Usage for a function that is not known or a value that cannot be cast.
-    pub fn matches(&self, partition: &PartitionTuple) -> Result<bool> {
-        Ok(matches!(self.eval(&self.root, partition)?, Scalar::Boolean(true)))
-    }
+/// Implementation of a function.
+pub(super) type Call = fn(&[Scalar]) -> Result<Scalar>;
 
-    fn eval(&self, expr: &Expr, row: &PartitionTuple) -> Result<Scalar> {
-        match expr {
-            Expr::Column(parts) => {
-                let value = position(&self.columns, parts).and_then(|i| row.values.get(i)).cloned();
-                value.ok_or_else(|| Error::internal("an unbound column reached the evaluation"))
+/// An expression whose columns, functions and types are resolved. Operands have the types that their operators take.
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    /// Index of a partition column.
+    Column(usize),
+    Literal(Scalar),
+    /// AND of all.
+    All(Vec<Node>),
+    /// OR of all.
+    Any(Vec<Node>),
+    Not(Box<Node>),
+    IsNull(Box<Node>),
+    Compare(BinaryOp, Box<Node>, Box<Node>),
+    In(Box<Node>, Vec<Node>),
+    /// Value and its limits, each with the type in which it is compared.
+    Between(Box<Node>, Box<[(Type, Node); 2]>),
+    Like(Box<Node>, LikePattern),
+    /// CAST as written.
+    Cast(Box<Node>, DataType),
+    /// Implicit cast.
+    Convert(Box<Node>, Type),
+    Arithmetic(BinaryOp, Type, Box<Node>, Box<Node>),
+    Shift(Box<Node>, Shift),
+    /// A function that is NULL as soon as an argument is.
+    Call(Call, Vec<Node>),
+    /// The first that is not NULL.
+    Coalesce(Vec<Node>),
+    /// Condition, value if true, value if not.
+    If(Box<[Node; 3]>),
+    /// NULL if both are equal, else the first.
+    NullIf(Box<[Node; 2]>),
+    /// The greatest (or least) that is not NULL.
+    Extreme(Ordering, Vec<Node>),
+}
+
+impl Node {
+    pub(super) fn eval(&self, row: &[Scalar]) -> Result<Scalar> {
+        Ok(match self {
+            Node::Column(index) => {
+                row.get(*index).cloned().ok_or_else(|| Error::internal("a partition has too few values"))?
             }
-            Expr::Literal(value) => Ok(value.clone()),
-            Expr::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), left, right } => {
-                Ok(logical(*op, &self.eval(left, row)?, &self.eval(right, row)?))
-            }
-            Expr::Binary { op, left, right } => self.binary(*op, left, right, row),
-            Expr::Not(inner) => Ok(match self.eval(inner, row)? {
-                Scalar::Boolean(b) => Scalar::Boolean(!b),
+            Node::Literal(value) => value.clone(),
+            Node::All(terms) => connect(terms, row, false)?,
+            Node::Any(terms) => connect(terms, row, true)?,
+            Node::Not(inner) => match truth(&inner.eval(row)?)? {
+                Some(b) => Scalar::Boolean(!b),
+                None => Scalar::Null,
+            },
+            Node::IsNull(inner) => Scalar::Boolean(inner.eval(row)?.is_null()),
+            Node::Compare(op, left, right) => compare(*op, &left.eval(row)?, &right.eval(row)?),
+            Node::In(value, list) => contains(&value.eval(row)?, list, row)?,
+            Node::Between(value, limits) => between(&value.eval(row)?, limits, row)?,
+            Node::Like(value, pattern) => match value.eval(row)? {
+                Scalar::String(text) => Scalar::Boolean(pattern.matches(&text)),
                 _ => Scalar::Null,
-            }),
-            Expr::IsNull(inner) => Ok(Scalar::Boolean(self.eval(inner, row)?.is_null())),
-            Expr::IsNotNull(inner) => Ok(Scalar::Boolean(!self.eval(inner, row)?.is_null())),
-            Expr::Negative(inner) => negative(&self.eval(inner, row)?),
-            Expr::In(value, list) => {
-                let value = self.eval(value, row)?;
-                let mut unknown = value.is_null();
-                for item in list {
-                    match compare(&value, &self.eval(item, row)?)? {
-                        Some(Ordering::Equal) => return Ok(Scalar::Boolean(true)),
-                        Some(_) => {}
-                        None => unknown = true,
+            },
+            Node::Cast(value, to) => cast::to_data_type(&value.eval(row)?, to)?,
+            Node::Convert(value, to) => cast::to_type(&value.eval(row)?, *to)?,
+            Node::Arithmetic(op, operands, left, right) => match (left.eval(row)?, right.eval(row)?) {
+                (Scalar::Null, _) | (_, Scalar::Null) => Scalar::Null,
+                (left, right) => numbers(*op, *operands, &left, &right)?,
+            },
+            Node::Shift(value, shift) => shift.apply(&value.eval(row)?)?,
+            Node::Call(function, arguments) => {
+                let arguments = arguments.iter().map(|a| a.eval(row)).collect::<Result<Vec<_>>>()?;
+                if arguments.iter().any(Scalar::is_null) { Scalar::Null } else { function(&arguments)? }
+            }
+            Node::Coalesce(values) => {
+                for value in values {
+                    let value = value.eval(row)?;
+                    if !value.is_null() {
+                        return Ok(value);
                     }
                 }
-                Ok(if unknown { Scalar::Null } else { Scalar::Boolean(false) })
+                Scalar::Null
             }
-            Expr::Like { value, pattern, escape } => Ok(match self.eval(value, row)? {
-                Scalar::Null => Scalar::Null,
-                value => Scalar::Boolean(like(&cast::text(&value), pattern, *escape)),
-            }),
-            Expr::Cast(inner, to) => cast::cast(&self.eval(inner, row)?, to),
-            Expr::Function(name, arguments) => {
-                let values = arguments.iter().map(|a| self.eval(a, row)).collect::<Result<Vec<_>>>()?;
-                self.function(name, &values)
+            Node::If(parts) => {
+                let [condition, then, otherwise] = parts.as_ref();
+                let holds = truth(&condition.eval(row)?)? == Some(true);
+                if holds { then.eval(row)? } else { otherwise.eval(row)? }
             }
-            Expr::Interval { .. } => Err(Error::usage("an INTERVAL can only be added to or taken from a date")),
-        }
-    }
-
-    fn binary(&self, op: BinaryOp, left: &Expr, right: &Expr, row: &PartitionTuple) -> Result<Scalar> {
-        if let Expr::Interval { months, days, micros, .. } = right {
-            let sign = match op {
-                BinaryOp::Plus => 1,
-                BinaryOp::Minus => -1,
-                _ => return Err(Error::usage("an INTERVAL can only be added to or taken from a date")),
-            };
-            return shift(&self.eval(left, row)?, sign * i64::from(*months), sign * i64::from(*days), sign * micros);
-        }
-        let (left, right) = (self.eval(left, row)?, self.eval(right, row)?);
-        let order = |keep: fn(Ordering) -> bool| {
-            compare(&left, &right).map(|o| o.map_or(Scalar::Null, |o| Scalar::Boolean(keep(o))))
-        };
-        match op {
-            BinaryOp::Eq => order(Ordering::is_eq),
-            BinaryOp::NotEq => order(Ordering::is_ne),
-            BinaryOp::Lt => order(Ordering::is_lt),
-            BinaryOp::LtEq => order(Ordering::is_le),
-            BinaryOp::Gt => order(Ordering::is_gt),
-            BinaryOp::GtEq => order(Ordering::is_ge),
-            BinaryOp::NullSafeEq => Ok(Scalar::Boolean(match compare(&left, &right)? {
-                Some(order) => order.is_eq(),
-                None => left.is_null() && right.is_null(),
-            })),
-            _ => arithmetic(op, &left, &right),
-        }
-    }
-
-    fn function(&self, name: &str, arguments: &[Scalar]) -> Result<Scalar> {
-        let date = |i: usize| -> Result<Option<i64>> {
-            match cast::cast(arguments.get(i).ok_or_else(|| wrong_arguments(name))?, &DataType::Date)? {
-                Scalar::Date(d) => Ok(Some(i64::from(d))),
-                _ => Ok(None),
+            Node::NullIf(pair) => {
+                let [value, other] = pair.as_ref();
+                let (value, other) = (value.eval(row)?, other.eval(row)?);
+                if !value.is_null() && value == other { Scalar::Null } else { value }
             }
-        };
-        let number = |i: usize| match arguments.get(i) {
-            Some(Scalar::Long(n)) => Ok(Some(*n)),
-            Some(Scalar::Null) => Ok(None),
-            _ => Err(wrong_arguments(name)),
-        };
-        let days = |d: Option<i64>| d.and_then(|d| i32::try_from(d).ok()).map_or(Scalar::Null, Scalar::Date);
-        let part = |d: Option<i64>, pick: fn((i64, u32, u32)) -> i64| {
-            d.map_or(Scalar::Null, |d| Scalar::Long(pick(calendar::civil_from_days(d))))
-        };
-        Ok(match name {
-            "current_date" => days(Some(self.now_ms.div_euclid(86_400_000))),
-            "current_timestamp" | "now" => Scalar::Timestamp(self.now_ms * 1000),
-            "to_date" | "date" if arguments.len() == 1 => days(date(0)?),
-            "to_timestamp" if arguments.len() == 1 => cast::cast(&arguments[0], &DataType::Timestamp)?,
-            "date_add" => days(date(0)?.zip(number(1)?).map(|(d, n)| d + n)),
-            "date_sub" => days(date(0)?.zip(number(1)?).map(|(d, n)| d - n)),
-            "add_months" => days(date(0)?.zip(number(1)?).map(|(d, n)| calendar::add_months(d, n))),
-            "year" => part(date(0)?, |(y, _, _)| y),
-            "month" => part(date(0)?, |(_, m, _)| i64::from(m)),
-            "day" | "dayofmonth" => part(date(0)?, |(_, _, d)| i64::from(d)),
-            "lower" | "upper" => match arguments {
-                [Scalar::Null] => Scalar::Null,
-                [v] if name == "lower" => Scalar::String(cast::text(v).to_lowercase()),
-                [v] => Scalar::String(cast::text(v).to_uppercase()),
-                _ => return Err(wrong_arguments(name)),
-            },
-            "coalesce" => arguments.iter().find(|a| !a.is_null()).cloned().unwrap_or(Scalar::Null),
-            _ => {
-                return Err(Error::usage(format!(
-                    "the function {name} with {} argument(s) is not available in partition predicates; compute its value \
-                     first and write it as a literal",
-                    arguments.len()
-                ))
-                .class("UNRESOLVED_ROUTINE"));
+            Node::Extreme(order, values) => {
+                let mut best = Scalar::Null;
+                for value in values {
+                    let value = value.eval(row)?;
+                    if !value.is_null() && (best.is_null() || value.cmp(&best) == *order) {
+                        best = value;
+                    }
+                }
+                best
             }
         })
     }
-}
 
-fn wrong_arguments(name: &str) -> Error {
-    Error::usage(format!("the function {name} got arguments that it does not take"))
-        .class("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE")
-}
-
-fn logical(op: BinaryOp, left: &Scalar, right: &Scalar) -> Scalar {
-    let decisive = op == BinaryOp::Or;
-    match (left, right) {
-        (Scalar::Boolean(b), _) | (_, Scalar::Boolean(b)) if *b == decisive => Scalar::Boolean(decisive),
-        (Scalar::Boolean(_), Scalar::Boolean(_)) => Scalar::Boolean(!decisive),
-        _ => match (left, right) {
-            (_, Scalar::Boolean(b)) | (Scalar::Boolean(b), _) if *b == decisive => Scalar::Boolean(decisive),
-            _ => Scalar::Null,
-        },
+    pub(super) fn is_constant(&self) -> bool {
+        matches!(self, Node::Literal(_))
     }
 }
 
-/// Order of two values of comparable types; `None` with a NULL on either side.
-fn compare(left: &Scalar, right: &Scalar) -> Result<Option<Ordering>> {
-    use Scalar::*;
+/// AND (`decisive` false) or OR (`decisive` true): the decisive value ends it, else NULL wins over the other.
+fn connect(terms: &[Node], row: &[Scalar], decisive: bool) -> Result<Scalar> {
+    let mut unknown = false;
+    for term in terms {
+        match truth(&term.eval(row)?)? {
+            Some(value) if value == decisive => return Ok(Scalar::Boolean(decisive)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { Scalar::Null } else { Scalar::Boolean(!decisive) })
+}
+
+/// The value of a condition; `None` is unknown.
+pub(super) fn truth(value: &Scalar) -> Result<Option<bool>> {
+    match value {
+        Scalar::Boolean(b) => Ok(Some(*b)),
+        Scalar::Null => Ok(None),
+        _ => Err(Error::internal("a condition is neither true nor false")),
+    }
+}
+
+fn compare(op: BinaryOp, left: &Scalar, right: &Scalar) -> Scalar {
+    if op == BinaryOp::NullSafeEq {
+        return Scalar::Boolean(left == right);
+    }
     if left.is_null() || right.is_null() {
-        return Ok(None);
+        return Scalar::Null;
     }
-    let promoted =
-        |l: &DataType| -> Result<Option<Ordering>> { Ok(Some(cast::cast(left, l)?.cmp(&cast::cast(right, l)?))) };
-    match (left, right) {
-        (Long(a), Decimal(..)) => Ok(Some(Decimal(i128::from(*a), 0).cmp(right))),
-        (Decimal(..), Long(b)) => Ok(Some(left.cmp(&Decimal(i128::from(*b), 0)))),
-        (Long(_) | Decimal(..), Double(_)) | (Double(_), Long(_) | Decimal(..)) => promoted(&DataType::Double),
-        (String(_), Long(_)) | (Long(_), String(_)) => promoted(&DataType::Long),
-        (String(_), Double(_) | Decimal(..)) | (Double(_) | Decimal(..), String(_)) => promoted(&DataType::Double),
-        (Date(_), Timestamp(_)) | (Timestamp(_), Date(_)) => promoted(&DataType::Timestamp),
-        (Date(_), TimestampNtz(_)) | (TimestampNtz(_), Date(_)) => promoted(&DataType::TimestampNtz),
-        (Date(_), String(_)) | (String(_), Date(_)) => promoted(&DataType::Date),
-        (Timestamp(_) | TimestampNtz(_), String(_)) | (String(_), Timestamp(_) | TimestampNtz(_)) => {
-            promoted(&DataType::Timestamp)
-        }
-        (a, b) if std::mem::discriminant(a) == std::mem::discriminant(b) => Ok(Some(a.cmp(b))),
-        _ => Err(Error::usage(format!("cannot compare '{}' with '{}'", cast::text(left), cast::text(right)))
-            .class("DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES")),
-    }
-}
-
-fn shift(value: &Scalar, months: i64, days: i64, micros: i64) -> Result<Scalar> {
-    let moved = |d: i64| calendar::add_months(d, months) + days;
-    Ok(match value {
-        Scalar::Null => Scalar::Null,
-        Scalar::Date(d) if micros == 0 => Scalar::Date(moved(i64::from(*d)) as i32),
-        Scalar::Date(d) => Scalar::Timestamp(moved(i64::from(*d)) * DAY_MICROS + micros),
-        Scalar::Timestamp(t) => {
-            Scalar::Timestamp(moved(t.div_euclid(DAY_MICROS)) * DAY_MICROS + t.rem_euclid(DAY_MICROS) + micros)
-        }
-        Scalar::TimestampNtz(t) => {
-            Scalar::TimestampNtz(moved(t.div_euclid(DAY_MICROS)) * DAY_MICROS + t.rem_euclid(DAY_MICROS) + micros)
-        }
-        other => return Err(Error::usage(format!("an INTERVAL cannot be added to '{}'", cast::text(other)))),
+    let order = left.cmp(right);
+    Scalar::Boolean(match op {
+        BinaryOp::NotEq => order.is_ne(),
+        BinaryOp::Lt => order.is_lt(),
+        BinaryOp::LtEq => order.is_le(),
+        BinaryOp::Gt => order.is_gt(),
+        BinaryOp::GtEq => order.is_ge(),
+        _ => order.is_eq(),
     })
 }
 
-fn negative(value: &Scalar) -> Result<Scalar> {
-    Ok(match value {
-        Scalar::Null => Scalar::Null,
-        Scalar::Long(n) => {
-            Scalar::Long(n.checked_neg().ok_or_else(|| {
-                Error::usage("the arithmetic of the predicate overflows").class("ARITHMETIC_OVERFLOW")
-            })?)
+fn between(value: &Scalar, limits: &[(Type, Node); 2], row: &[Scalar]) -> Result<Scalar> {
+    let mut unknown = false;
+    for ((ty, limit), op) in limits.iter().zip([BinaryOp::GtEq, BinaryOp::LtEq]) {
+        match compare(op, &cast::to_type(value, *ty)?, &limit.eval(row)?) {
+            Scalar::Boolean(true) => {}
+            Scalar::Null => unknown = true,
+            outside => return Ok(outside),
         }
-        Scalar::Double(d) => Scalar::Double(-d),
-        Scalar::Decimal(u, s) => Scalar::Decimal(-u, *s),
-        other => {
-            return Err(Error::usage(format!("'{}' has no negative", cast::text(other)))
-                .class("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"));
-        }
-    })
+    }
+    Ok(if unknown { Scalar::Null } else { Scalar::Boolean(true) })
 }
 
-fn arithmetic(op: BinaryOp, left: &Scalar, right: &Scalar) -> Result<Scalar> {
-    let overflow = || Error::usage("the arithmetic of the predicate overflows").class("ARITHMETIC_OVERFLOW");
-    Ok(match (left, right) {
-        (Scalar::Null, _) | (_, Scalar::Null) => Scalar::Null,
-        _ if op == BinaryOp::Concat => Scalar::String(cast::text(left) + &cast::text(right)),
-        (Scalar::Date(d), Scalar::Long(n)) if matches!(op, BinaryOp::Plus | BinaryOp::Minus) => {
-            let n = if op == BinaryOp::Plus { Some(*n) } else { n.checked_neg() };
-            let moved = n.and_then(|n| i64::from(*d).checked_add(n)).and_then(|d| i32::try_from(d).ok());
-            Scalar::Date(moved.ok_or_else(overflow)?)
+fn contains(value: &Scalar, list: &[Node], row: &[Scalar]) -> Result<Scalar> {
+    if value.is_null() {
+        return Ok(Scalar::Null);
+    }
+    let mut unknown = false;
+    for item in list {
+        let item = item.eval(row)?;
+        if item == *value {
+            return Ok(Scalar::Boolean(true));
         }
-        (Scalar::Long(a), Scalar::Long(b)) => match op {
-            BinaryOp::Plus => Scalar::Long(a.checked_add(*b).ok_or_else(overflow)?),
-            BinaryOp::Minus => Scalar::Long(a.checked_sub(*b).ok_or_else(overflow)?),
-            BinaryOp::Multiply => Scalar::Long(a.checked_mul(*b).ok_or_else(overflow)?),
-            _ if *b == 0 => return Err(Error::usage("the predicate divides by zero").class("DIVIDE_BY_ZERO")),
-            BinaryOp::Modulo => Scalar::Long(a.wrapping_rem(*b)),
-            BinaryOp::IntegerDivide => Scalar::Long(a.checked_div(*b).ok_or_else(overflow)?),
-            // Spark's `/` is never an integer division.
-            _ => Scalar::Double(*a as f64 / *b as f64),
-        },
-        _ => {
-            return Err(Error::usage(format!(
-                "arithmetic on '{}' and '{}' is not available in partition predicates",
-                cast::text(left),
-                cast::text(right)
-            ))
-            .class("DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"));
-        }
-    })
+        unknown |= item.is_null();
+    }
+    Ok(if unknown { Scalar::Null } else { Scalar::Boolean(false) })
 }
-
-fn like(text: &str, pattern: &str, escape: char) -> bool {
-    #[derive(Clone, Copy)]
-    enum Part {
-        Any,
-        One,
-        Char(char),
-    }
-    let mut parts = Vec::new();
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        parts.push(match c {
-            c if c == escape => Part::Char(chars.next().unwrap_or(escape)),
-            '%' => Part::Any,
-            '_' => Part::One,
-            c => Part::Char(c),
-        });
-    }
-    // reachable[i]: the first i parts can match the text read so far.
-    let mut reachable = vec![false; parts.len() + 1];
-    reachable[0] = true;
-    let spread = |r: &mut Vec<bool>| {
-        for i in 0..parts.len() {
-            r[i + 1] |= r[i] && matches!(parts[i], Part::Any);
-        }
-    };
-    spread(&mut reachable);
-    for c in text.chars() {
-        let mut next = vec![false; parts.len() + 1];
-        for (i, part) in parts.iter().enumerate() {
-            match part {
-                Part::Any => next[i + 1] |= reachable[i + 1],
-                Part::One => next[i + 1] |= reachable[i],
-                Part::Char(p) => next[i + 1] |= reachable[i] && *p == c,
-            }
-        }
-        spread(&mut next);
-        reachable = next;
-    }
-    reachable[parts.len()]
-}
-
-#[cfg(test)]
-#[path = "eval_tests.rs"]
-mod tests;

@@ -1,22 +1,29 @@
-//! Predicates over partition columns: the expression tree that SQL parses into.
+//! Predicates over partition columns: the expression tree that SQL parses into, its text in the history, and its value.
+//!
+//! ```text
+//! SQL text --(SQL room)--> Expr --bind_partition_predicate--> BoundPredicate --matches--> true | false
+//! ```
+//!
+//! Semantics are Spark's with ANSI mode on and the session time zone UTC.
 
+mod arithmetic;
 mod bind;
-pub mod calendar;
+mod calendar;
 mod cast;
+mod coerce;
+mod date_pattern;
+mod display;
 mod eval;
-mod spark_text;
+mod functions;
+mod like;
+mod temporal_text;
+mod text_functions;
+mod time_functions;
 
-use crate::table::Scalar;
+use crate::table::{DataType, Scalar};
 
 pub use bind::{BoundPredicate, bind_partition_predicate};
-pub use calendar::parse_date;
-
-/// Parses a timestamp: microseconds since the epoch (UTC without a zone) and whether a zone was written.
-pub fn parse_timestamp(text: &str) -> Option<(i64, bool)> {
-    let micros = calendar::parse_timestamp(text)?;
-    let time = text.trim().split_once(['T', ' ']).map_or("", |(_, time)| time);
-    Some((micros, time.ends_with('Z') || time.contains(['+', '-']) || time.ends_with("UTC")))
-}
+pub use temporal_text::{parse_date, parse_timestamp};
 
 /// An expression. Built by the SQL parser; evaluated over a partition's values.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +47,7 @@ pub enum Expr {
     IsNull(Box<Expr>),
     /// IS NOT NULL.
     IsNotNull(Box<Expr>),
-    /// Unary minus.
+    /// Unary minus on anything but a numeric literal.
     Negative(Box<Expr>),
     /// IN (…).
     In(Box<Expr>, Vec<Expr>),
@@ -54,8 +61,8 @@ pub enum Expr {
         escape: char,
     },
     /// CAST(x AS type), the type by its Spark name.
-    Cast(Box<Expr>, crate::table::DataType),
-    /// A function by lower-case name.
+    Cast(Box<Expr>, DataType),
+    /// A function by its name as written; names have no case.
     Function(String, Vec<Expr>),
     /// INTERVAL literal: months, days, microseconds.
     Interval {
@@ -65,9 +72,40 @@ pub enum Expr {
         days: i32,
         /// The rest in microseconds.
         micros: i64,
-        /// First and last unit written.
+        /// Largest and smallest field that the literal names: `INTERVAL 24 HOURS` is not a whole day to Spark.
         fields: (IntervalField, IntervalField),
     },
+}
+
+/// Fields of an INTERVAL, largest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum IntervalField {
+    Year,
+    Month,
+    Day,
+    Hour,
+    Minute,
+    Second,
+}
+
+impl IntervalField {
+    /// True for the fields that count months.
+    pub fn is_year_month(self) -> bool {
+        matches!(self, IntervalField::Year | IntervalField::Month)
+    }
+
+    /// Spark's keyword.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            IntervalField::Year => "YEAR",
+            IntervalField::Month => "MONTH",
+            IntervalField::Day => "DAY",
+            IntervalField::Hour => "HOUR",
+            IntervalField::Minute => "MINUTE",
+            IntervalField::Second => "SECOND",
+        }
+    }
 }
 
 /// Operators with two operands.
@@ -87,38 +125,13 @@ pub enum BinaryOp {
     Minus,
     Multiply,
     Divide,
-    Modulo,
+    /// DIV
     IntegerDivide,
+    Modulo,
+    /// `||`
     Concat,
 }
 
-/// Units of an interval, largest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum IntervalField {
-    Year,
-    Month,
-    Day,
-    Hour,
-    Minute,
-    Second,
-}
-
-impl IntervalField {
-    /// The unit as SQL writes it.
-    pub fn keyword(self) -> &'static str {
-        match self {
-            IntervalField::Year => "YEAR",
-            IntervalField::Month => "MONTH",
-            IntervalField::Day => "DAY",
-            IntervalField::Hour => "HOUR",
-            IntervalField::Minute => "MINUTE",
-            IntervalField::Second => "SECOND",
-        }
-    }
-
-    /// True for years and months, which have no fixed length.
-    pub fn is_year_month(self) -> bool {
-        self <= IntervalField::Month
-    }
-}
+#[cfg(test)]
+#[path = "predicate_tests.rs"]
+mod predicate_tests;

@@ -223,6 +223,18 @@ impl FileTableBuilder {
 
     /// The finished table.
     pub fn finish(self) -> FileTable {
-        self.table
+        let mut table = self.table;
+        // Growth by doubling leaves up to half of each column unused.
+        table.path_arena.shrink_to_fit();
+        table.stats_arena.shrink_to_fit();
+        for column in [&mut table.path_end, &mut table.stats_end, &mut table.size] {
+            column.shrink_to_fit();
+        }
+        for column in [&mut table.rows, &mut table.modified_ms, &mut table.base_row_id, &mut table.row_commit_version] {
+            column.shrink_to_fit();
+        }
+        table.partition.shrink_to_fit();
+        table.marks.shrink_to_fit();
+        table
     }
 }

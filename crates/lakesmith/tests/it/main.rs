@@ -1,0 +1,8 @@
+//! The library through its public API; every assertion reopens the table.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
+
+mod conflicts;
+mod fault_sweep;
+mod rewriting;
+mod tables;
