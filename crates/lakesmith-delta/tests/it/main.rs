@@ -2,6 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
 
+mod checkpoints;
+mod commit_bench;
+mod commit_faults;
+mod commit_races;
+mod commit_rebase;
+mod commit_tracking;
 mod golden;
 mod history;
 mod load_errors;
