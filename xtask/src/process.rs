@@ -64,11 +64,13 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 /// When it does not build.
 pub(crate) fn build_binary(root: &Path, release: bool) -> Result<PathBuf> {
     let mut command = cargo(root);
-    command.args(["build", "-p", "lakesmith-cli", "--bin", "lakesmith"]);
-    command.arg("--message-format=json-render-diagnostics");
     if release {
-        command.arg("--release");
+        command.args(["build", "-p", "lakesmith-cli", "--bin", "lakesmith", "--release"]);
+    } else {
+        // Together with the tests: alone it would need its dependencies with other features, all built once more.
+        command.args(["test", "--workspace", "--no-run"]);
     }
+    command.arg("--message-format=json-render-diagnostics");
     say(&format!("\n$ {}", shown(&command)));
     executable(&output(&mut command)?).context("cargo built no binary named lakesmith")
 }
@@ -77,7 +79,8 @@ fn executable(messages: &str) -> Option<PathBuf> {
     let of = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         let path = message.get("executable")?.as_str()?;
-        (message.pointer("/target/name")? == "lakesmith").then(|| PathBuf::from(path))
+        let is_binary = message.pointer("/target/kind/0")? == "bin" && message.pointer("/profile/test")? == false;
+        (is_binary && message.pointer("/target/name")? == "lakesmith").then(|| PathBuf::from(path))
     };
     messages.lines().rev().find_map(of)
 }
@@ -93,12 +96,19 @@ mod tests {
 
     #[test]
     fn the_binary_is_found_among_cargos_messages() {
-        let messages = concat!(
-            "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"build-script-build\"},\"executable\":\"/t/b\"}\n",
-            "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"lakesmith\"},\"executable\":\"/t/lakesmith\"}\n",
-            "{\"reason\":\"build-finished\",\"success\":true}\n",
-        );
-        assert_eq!(executable(messages), Some(PathBuf::from("/t/lakesmith")));
+        let artifact = |kind: &str, test: bool, path: &str| {
+            format!(
+                r#"{{"reason":"compiler-artifact","target":{{"name":"lakesmith","kind":["{kind}"]}},"profile":{{"test":{test}}},"executable":"{path}"}}"#
+            )
+        };
+        let messages = [
+            artifact("lib", true, "/t/deps/lakesmith-1"),
+            artifact("bin", false, "/t/lakesmith"),
+            artifact("bin", true, "/t/deps/lakesmith-2"),
+            r#"{"reason":"build-finished","success":true}"#.to_owned(),
+        ]
+        .join("\n");
+        assert_eq!(executable(&messages), Some(PathBuf::from("/t/lakesmith")));
         assert_eq!(executable("{\"reason\":\"build-finished\",\"success\":true}\n"), None);
     }
 }
