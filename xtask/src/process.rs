@@ -12,10 +12,17 @@ pub(crate) fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// The cargo that runs us.
+/// The cargo that runs us, without what it told us of our own package: build scripts watch those variables, and half
+/// of the dependencies would be built again whenever cargo is started in another way.
 pub(crate) fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     command.current_dir(root);
+    for (key, _) in std::env::vars_os() {
+        let name = key.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "OUT_DIR" {
+            command.env_remove(&key);
+        }
+    }
     command
 }
 

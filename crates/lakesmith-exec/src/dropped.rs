@@ -15,7 +15,7 @@ const TAIL_BYTES: u64 = 64 << 10;
 /// Footers read at once.
 const CONCURRENT_FOOTERS: usize = 32;
 
-/// The files of `inputs` for which [`dropped_column_in_footer`] is true; progress counts files. The calling thread must
+/// The files of `inputs` for which [`dropped_column_in_footer`] is true; progress counts the bytes of files looked at. The calling thread must
 /// not be one of the runtime's.
 ///
 /// # Errors
@@ -33,7 +33,7 @@ pub fn files_with_dropped_columns(
         cancel.check()?;
         let location = Location::from_canonical(&input.location)?;
         let dropped = dropped_column_in_footer(store, &location, input.size, spec, hidden).await?;
-        progress.advance(1, 0);
+        progress.advance(input.size, 0);
         Ok(dropped.then_some(input.id))
     };
     runtime.block_on(

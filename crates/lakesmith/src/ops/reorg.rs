@@ -44,7 +44,7 @@ fn with_dropped_columns(
     let read = lakesmith_delta::read_spec(table)?;
     let hidden = lakesmith_delta::hidden_columns(table);
     let inputs = lakesmith_delta::input_files(table, root, candidates)?;
-    session.options.progress.begin("reading footers", inputs.len() as u64);
+    session.options.progress.begin("reading footers", inputs.iter().map(|f| f.size).sum());
     let found = lakesmith_exec::files_with_dropped_columns(
         store,
         &inputs,
