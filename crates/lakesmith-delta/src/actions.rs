@@ -394,6 +394,32 @@ pub fn parse_commit(bytes: &[u8], path: &Location) -> Result<Vec<Action>> {
     Ok(actions)
 }
 
+/// The protocol lets writers put any JSON there, so a field of another type than ours is kept and counts as unknown.
+fn commit_info(mut fields: Map<String, Value>) -> CommitInfo {
+    if let Ok(info) = serde_json::from_value(Value::Object(fields.clone())) {
+        return info;
+    }
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let mut info = CommitInfo {
+        in_commit_timestamp: fields.get("inCommitTimestamp").and_then(Value::as_i64),
+        operation: text(fields.get("operation")),
+        tags: fields.get("tags").and_then(Value::as_object).cloned(),
+        txn_id: text(fields.get("txnId")),
+        ..CommitInfo::default()
+    };
+    let taken = [
+        ("inCommitTimestamp", info.in_commit_timestamp.is_some()),
+        ("operation", info.operation.is_some()),
+        ("tags", info.tags.is_some()),
+        ("txnId", info.txn_id.is_some()),
+    ];
+    for (key, _) in taken.iter().filter(|(_, taken)| *taken) {
+        fields.shift_remove(*key);
+    }
+    info.unknown = fields;
+    info
+}
+
 impl Serialize for Action {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
@@ -434,7 +460,9 @@ impl<'de> Visitor<'de> for ActionVisitor {
         while let Some(kind) = map.next_key::<String>()? {
             // Writers that go through a table of actions spell out the empty columns.
             let action = match kind.as_str() {
-                "commitInfo" => map.next_value::<Option<_>>()?.map(Action::CommitInfo),
+                "commitInfo" => {
+                    map.next_value::<Option<Map<_, _>>>()?.map(|info| Action::CommitInfo(commit_info(info)))
+                }
                 "protocol" => map.next_value::<Option<_>>()?.map(Action::Protocol),
                 "metaData" => map.next_value::<Option<_>>()?.map(Action::Metadata),
                 "domainMetadata" => map.next_value::<Option<_>>()?.map(Action::DomainMetadata),

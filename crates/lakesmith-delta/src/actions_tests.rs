@@ -166,3 +166,14 @@ fn a_damaged_line_is_named() {
     let two = br#"{"remove":{"path":"a"},"txn":{"appId":"a","version":1}}"#;
     assert!(parse_commit(two, &path()).unwrap_err().to_string().contains("more than one action"));
 }
+
+#[test]
+fn provenance_of_any_shape_is_read_and_kept() {
+    let line = r#"{"commitInfo":{"operation":"WRITE","txnId":"t","operationParameters":"mode=append","timestamp":"today","readVersion":1.5}}"#;
+    let read = parse_commit(line.as_bytes(), &path()).unwrap();
+    let [Action::CommitInfo(info)] = read.as_slice() else { panic!("{read:?}") };
+    assert_eq!((info.operation.as_deref(), info.txn_id.as_deref()), (Some("WRITE"), Some("t")));
+    let (kept, original): (Value, Value) =
+        (serde_json::from_str(&read[0].to_line().unwrap()).unwrap(), serde_json::from_str(line).unwrap());
+    assert_eq!(kept, original);
+}
