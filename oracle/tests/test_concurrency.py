@@ -4,7 +4,7 @@ import threading
 
 from judgement import settled
 
-ROUNDS = 6
+ROUNDS = 4
 
 
 def test_spark_appends_and_deletes_meanwhile(spark, new_table, lakesmith):
