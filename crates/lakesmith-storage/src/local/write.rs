@@ -78,10 +78,17 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
-    fn drop(&mut self) {
+impl Staged {
+    /// Removes the hidden file; what is still being written to it goes nowhere.
+    fn discard(&self) {
         // After a rename there is nothing left to remove.
         let _ = std::fs::remove_file(&self.staging);
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        self.discard();
     }
 }
 
@@ -146,7 +153,40 @@ impl MultipartUpload for LocalUpload {
     }
 
     async fn abort(&mut self) -> Result<()> {
-        self.staged = None;
-        Ok(())
+        match self.staged.take() {
+            Some(staged) => blocking(move || Ok(staged.discard())).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for LocalUpload {
+    fn drop(&mut self) {
+        // A part may still be written on another thread and hold the file: the process may end before that does.
+        if let Some(staged) = &self.staged {
+            staged.discard();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_part_on_its_way_does_not_keep_the_hidden_file_of_an_upload_that_was_given_up() {
+        for abort in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = Path::from_absolute_path(folder.path().join("a")).unwrap();
+            let mut upload = LocalUpload::new(Staged::create(&path).unwrap());
+            let part_on_its_way = upload.staged.clone();
+            if abort {
+                upload.abort().await.unwrap();
+            } else {
+                drop(upload);
+            }
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "abort: {abort}");
+            drop(part_on_its_way);
+        }
     }
 }
