@@ -23,9 +23,6 @@ use crate::exit::Failure;
 use crate::output::Stdout;
 use crate::progress::Screen;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = match args::parse() {
         Ok(cli) => cli,

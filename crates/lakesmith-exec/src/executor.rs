@@ -37,7 +37,7 @@ impl LocalExecutor {
     }
 
     /// Runs the tasks side by side and hands each outcome to `done`, in the calling thread and in the order in which
-    /// tasks finish. The first error stops the others. The calling thread must not be one of the runtime's.
+    /// tasks finish. The first error stops the others. Progress is told of bytes only; phases are the caller's. The calling thread must not be one of the runtime's.
     ///
     /// An outcome that reached `done` is the caller's, even if `done` failed: its outputs are never among the leftovers.
     ///
@@ -50,7 +50,6 @@ impl LocalExecutor {
     ) -> Result<(), RunFailure> {
         let threads = self.threads(tasks.len());
         let memory_bytes = self.control.memory_bytes / threads as u64;
-        self.control.progress.begin("rewrite", tasks.iter().flat_map(|t| &t.inputs).map(|i| i.size).sum());
         let stop = Cancel::default();
         let queue = Arc::new(Mutex::new(VecDeque::from(tasks)));
         let (sender, receiver) = sync_channel::<Finished>(threads);
@@ -89,7 +88,6 @@ impl LocalExecutor {
                 }
             }
         });
-        self.control.progress.end();
         match error {
             Some(error) => Err(RunFailure { error, leftovers }),
             None => Ok(()),

@@ -105,7 +105,7 @@ impl OutputFile {
         let path = plan.path(number);
         let location = plan.root.join(&path);
         let stats = StatsCollector::new(&plan.stats_leaves, &plan.schema)?;
-        let sink = UploadSink::start(store, &location, runtime)?;
+        let sink = UploadSink::start(store, &location, plan.memory_bytes / 2, runtime)?;
         let options = ArrowWriterOptions::new()
             .with_properties(plan.properties.clone())
             .with_skip_arrow_metadata(true)

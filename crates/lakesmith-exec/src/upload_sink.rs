@@ -25,9 +25,9 @@ struct State {
 }
 
 impl UploadSink {
-    /// Starts an upload; nothing is visible before [`UploadSink::finish`].
-    pub(crate) fn start(store: &Store, location: &Location, runtime: &Handle) -> Result<Self> {
-        let upload = runtime.block_on(store.upload(location))?;
+    /// Starts an upload whose parts hold about `memory_bytes`; nothing is visible before [`UploadSink::finish`].
+    pub(crate) fn start(store: &Store, location: &Location, memory_bytes: u64, runtime: &Handle) -> Result<Self> {
+        let upload = runtime.block_on(store.upload_within(location, memory_bytes))?;
         let state = State { upload: Some(upload), buffer: Vec::with_capacity(PIECE_BYTES), written: 0 };
         Ok(Self { state: Arc::new(Mutex::new(state)), runtime: runtime.clone() })
     }

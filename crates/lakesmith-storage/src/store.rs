@@ -199,7 +199,15 @@ impl Store {
     /// # Errors
     /// `Unsupported` for a name the storage does not accept.
     pub async fn upload(&self, location: &Location) -> Result<Upload> {
-        Ok(Upload::new(Arc::clone(&self.inner), self.path(location)?, location.clone()))
+        self.upload_within(location, u64::MAX).await
+    }
+
+    /// As [`Store::upload`], with parts on their way that hold about `memory_bytes` together; one part in any case.
+    ///
+    /// # Errors
+    /// As [`Store::upload`].
+    pub async fn upload_within(&self, location: &Location, memory_bytes: u64) -> Result<Upload> {
+        Ok(Upload::new(Arc::clone(&self.inner), self.path(location)?, location.clone(), memory_bytes))
     }
 
     /// Everything below `prefix`, sorted by name. A folder that does not exist is empty.

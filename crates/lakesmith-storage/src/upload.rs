@@ -12,8 +12,8 @@ use crate::location::Location;
 
 /// Bytes in a part. S3 allows 10,000 parts, so an object can have 80 GB.
 const PART_BYTES: usize = 8 << 20;
-/// Parts on their way at once.
-const PARTS_IN_FLIGHT: usize = 4;
+/// Parts on their way at once at most.
+const PARTS_IN_FLIGHT_MAX: usize = 4;
 
 /// A write in progress. Dropping it without [`Upload::finish`] leaves no object, but may leave parts for the
 /// storage's own cleaning; [`Upload::abort`] removes them at once.
@@ -22,6 +22,7 @@ pub struct Upload {
     store: Arc<dyn ObjectStore>,
     path: Path,
     location: Location,
+    parts_in_flight: usize,
     state: State,
 }
 
@@ -33,8 +34,10 @@ enum State {
 }
 
 impl Upload {
-    pub(crate) fn new(store: Arc<dyn ObjectStore>, path: Path, location: Location) -> Self {
-        Self { store, path, location, state: State::Small(BytesMut::new()) }
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, path: Path, location: Location, memory_bytes: u64) -> Self {
+        let parts = usize::try_from(memory_bytes / PART_BYTES as u64).unwrap_or(PARTS_IN_FLIGHT_MAX);
+        let parts_in_flight = parts.clamp(1, PARTS_IN_FLIGHT_MAX);
+        Self { store, path, location, parts_in_flight, state: State::Small(BytesMut::new()) }
     }
 
     /// Where the object will be.
@@ -59,7 +62,7 @@ impl Upload {
                 self.state = State::Parts(parts);
             }
             if let State::Parts(parts) = &mut self.state {
-                parts.wait_for_capacity(PARTS_IN_FLIGHT).await?;
+                parts.wait_for_capacity(self.parts_in_flight).await?;
                 parts.put(bytes);
             }
             Ok(())
