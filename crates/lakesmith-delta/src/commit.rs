@@ -285,6 +285,7 @@ impl Committer<'_> {
             let give_up = failures >= PUT_FAILURES_MAX;
             match failure {
                 Some(error) if give_up || error.kind() != ErrorKind::Unavailable => return Err(error),
+                None if give_up => return Err(contradiction(version).with("path", &location)),
                 failure => self.wait(failures, || failure.unwrap_or_else(|| contradiction(version))).await?,
             }
         }

@@ -74,7 +74,11 @@ pub fn translate(error: KernelError, root: &Location) -> Error {
         KernelError::MissingVersion(_) | KernelError::InvalidLogSegment(_) => {
             (ErrorKind::Corrupt, "the log has a gap: the versions it holds are not contiguous")
         }
-        KernelError::InvalidCheckpoint(_) => (ErrorKind::Corrupt, "a checkpoint is incomplete or broken"),
+        KernelError::InvalidCheckpoint(_) => (
+            ErrorKind::Corrupt,
+            "a checkpoint is incomplete or broken, or _delta_log/_last_checkpoint names one that is gone; if all commits \
+             are still there, remove that hint and the broken checkpoint",
+        ),
         KernelError::Parquet(_) => (ErrorKind::Corrupt, "a checkpoint is not a valid Parquet file"),
         KernelError::MissingMetadata | KernelError::MissingProtocol | KernelError::MissingMetadataAndProtocol => {
             (ErrorKind::Corrupt, "the log holds no protocol or no metadata")

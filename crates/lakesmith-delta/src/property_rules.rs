@@ -103,8 +103,9 @@ pub(crate) fn check(key: &str, value: &str, rule: Rule) -> Result<()> {
     match rule {
         Rule::Boolean if value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false") => Ok(()),
         Rule::Boolean => Err(needs("needs to be true or false.")),
-        Rule::Integer(least, what) => match value.trim().parse::<i64>() {
-            Ok(number) if number >= least => Ok(()),
+        // Spark reads these as 32-bit numbers, without trimming, and cannot open a table where that fails.
+        Rule::Integer(least, what) => match value.parse::<i32>() {
+            Ok(number) if i64::from(number) >= least => Ok(()),
             _ => Err(needs(what)),
         },
         Rule::Interval => interval_ms(value).map(|_| ()).ok_or_else(|| needs(INTERVAL)),
@@ -185,7 +186,11 @@ mod tests {
             message("delta.autoOptimize.autoCompact", "maybe"),
             Err("delta.autoOptimize.autoCompact \"needs to be one of: true,false".into())
         );
+        let numbers = ["2147483648", " 5 ", "99999999999", "5.0"];
         for (key, value) in [("checkpointInterval", "0"), ("logRetentionDuration", "1 month"), ("isolationLevel", "x")]
+            .into_iter()
+            .chain(numbers.map(|n| ("checkpointInterval", n)))
+            .chain(numbers.map(|n| ("dataSkippingNumIndexedCols", n)))
         {
             assert!(message(&format!("delta.{key}"), value).is_err(), "{key}");
         }

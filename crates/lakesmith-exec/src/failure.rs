@@ -67,6 +67,6 @@ pub(crate) fn in_file<T>(result: Result<T, ArrowError>, path: &dyn Display) -> R
 }
 
 fn corrupt(path: &dyn Display) -> Error {
-    Error::corrupt("the data file is not readable as Parquet; restore it or remove it from the table")
+    Error::corrupt("the data file cannot be read as Parquet of the table's schema; see whether another reader can before you give it up")
         .with("path", path)
 }

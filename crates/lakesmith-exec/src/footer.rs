@@ -36,8 +36,7 @@ impl Footer {
 /// NotFound with Spark's class, Corrupt naming the file, those of the storage.
 pub(crate) async fn read(store: &Store, location: &Location, size: u64, guess: u64) -> Result<Footer> {
     let corrupt = |why: String| {
-        Error::corrupt(format!("the data file is not Parquet: {why}; restore it or remove it from the table"))
-            .with("path", location)
+        Error::corrupt(format!("the data file is not Parquet: {why}; restore it from a copy")).with("path", location)
     };
     if size < TRAILER + 4 {
         // An absent file is absent whatever size the log gives it.

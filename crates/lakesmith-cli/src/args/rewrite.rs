@@ -57,7 +57,7 @@ pub(crate) struct ReorgArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ScopeArgs {
     /// Only partitions for which this holds, in SQL: "day >= '2026-01-01'"
-    #[arg(long = "where", value_name = "PREDICATE")]
+    #[arg(long = "where", value_name = "PREDICATE", allow_hyphen_values = true)]
     pub(crate) predicate: Option<String>,
     /// Print what would be done and stop
     #[arg(long)]
@@ -95,6 +95,6 @@ pub(crate) struct TuningArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), env = "LAKESMITH_ROW_GROUP_ROWS")]
     pub(crate) row_group_rows: Option<u64>,
     /// Text to keep in the table's history with the commit
-    #[arg(long, value_name = "TEXT", env = "LAKESMITH_USER_METADATA")]
+    #[arg(long, value_name = "TEXT", env = "LAKESMITH_USER_METADATA", allow_hyphen_values = true)]
     pub(crate) user_metadata: Option<String>,
 }

@@ -218,8 +218,7 @@ pub struct OptimizeReport {
     pub groups_done: u64,
     /// Groups dropped because another writer touched their files.
     pub groups_dropped: u64,
-    /// What would be done; only with `--dry-run`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// What would be done; empty unless `--dry-run`.
     pub planned: Vec<PlannedGroup>,
     /// Storage requests made.
     pub requests: u64,
