@@ -159,15 +159,15 @@ pub fn with_features(protocol: &Protocol, additions: &[&str]) -> Protocol {
     let mut upgraded = protocol.clone();
     let all: Vec<String> = in_force.iter().cloned().chain(missing.iter().map(|f| (*f).to_string())).collect();
     let reader = |f: &str| READER_WRITER.contains(&f);
-    upgraded.min_writer_version = WRITER_VERSION_FEATURES.try_into().unwrap_or(upgraded.min_writer_version);
+    upgraded.min_writer_version = WRITER_VERSION_FEATURES;
     // Column mapping alone is satisfied by reader version 2; any other reader feature needs the lists.
     let needs_reader_list =
         reader_version(protocol) >= READER_VERSION_FEATURES || all.iter().any(|f| reader(f) && f != "columnMapping");
     if needs_reader_list {
-        upgraded.min_reader_version = READER_VERSION_FEATURES.try_into().unwrap_or(upgraded.min_reader_version);
+        upgraded.min_reader_version = READER_VERSION_FEATURES;
         upgraded.reader_features = Some(all.iter().filter(|f| reader(f)).map(|f| f.as_str().into()).collect());
     } else if all.iter().any(|f| f == "columnMapping") {
-        upgraded.min_reader_version = 2u32.try_into().unwrap_or(upgraded.min_reader_version);
+        upgraded.min_reader_version = 2;
     }
     upgraded.writer_features = Some(all.iter().map(|f| f.as_str().into()).collect());
     upgraded

@@ -65,12 +65,12 @@ fn decimal(text: &str) -> Option<Scalar> {
         scale = 0;
     }
     let fits = unscaled.unsigned_abs() < 10u128.pow(38) && scale <= 38;
-    fits.then(|| Scalar::Decimal(unscaled, scale as i8))
+    fits.then_some(Scalar::Decimal(unscaled, scale as i8))
 }
 
 /// `X'…'`; an odd number of digits gets a zero in front, as in Spark.
 pub(crate) fn binary(digits: &str, token: &Token) -> Result<Expr> {
-    let even = if digits.len() % 2 == 0 { digits.to_owned() } else { format!("0{digits}") };
+    let even = if digits.len().is_multiple_of(2) { digits.to_owned() } else { format!("0{digits}") };
     let bytes: Option<Vec<u8>> =
         (0..even.len()).step_by(2).map(|i| even.get(i..i + 2).and_then(|b| u8::from_str_radix(b, 16).ok())).collect();
     bytes.map(|b| Expr::Literal(Scalar::Binary(b))).ok_or_else(|| invalid_typed("X", digits, token))

@@ -169,8 +169,8 @@ fn call(binder: &Binder<'_>, expr: &Expr, signature: &Signature, arguments: &[Ex
     }
     let mut bound = arguments.iter().map(|a| binder.bind(a, depth)).collect::<Result<Vec<_>>>()?;
     let param = |i: usize| signature.params[i.min(signature.params.len() - 1)];
-    let numbers = bound.iter().enumerate().filter(|(i, _)| param(*i) == Param::Number);
-    let number = numbers.fold(Some(Type::Null), |ty, (_, b)| ty.and_then(|ty| ty.common(b.ty)));
+    let mut numbers = bound.iter().enumerate().filter(|(i, _)| param(*i) == Param::Number);
+    let number = numbers.try_fold(Type::Null, |ty, (_, b)| ty.common(b.ty));
     let number = number.filter(|ty| ty.is_number() || *ty == Type::Null);
     let mut nodes = Vec::with_capacity(bound.len());
     for (i, value) in bound.drain(..).enumerate() {

@@ -154,7 +154,13 @@ impl MultipartUpload for LocalUpload {
 
     async fn abort(&mut self) -> Result<()> {
         match self.staged.take() {
-            Some(staged) => blocking(move || Ok(staged.discard())).await,
+            Some(staged) => {
+                blocking(move || {
+                    staged.discard();
+                    Ok(())
+                })
+                .await
+            }
             None => Ok(()),
         }
     }
