@@ -8,6 +8,7 @@ import pytest
 pytest.register_assert_rewrite("judgement")
 
 import spark_session  # noqa: E402
+from bucket import Bucket  # noqa: E402
 from lakesmith_binary import Lakesmith  # noqa: E402
 from table import Table  # noqa: E402
 
@@ -24,6 +25,15 @@ def spark(tmp_path_factory):
 @pytest.fixture(scope="session")
 def lakesmith():
     return Lakesmith()
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    """The test bucket; programs that this test starts find its server."""
+    bucket = Bucket()
+    for key, value in bucket.variables.items():
+        monkeypatch.setenv(key, value)
+    return bucket
 
 
 @pytest.fixture
