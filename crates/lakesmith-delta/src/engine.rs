@@ -12,6 +12,8 @@ use delta_kernel_default_engine::executor::tokio::TokioMultiThreadExecutor;
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store};
 
+use crate::features;
+
 /// The table's root as the kernel sees it.
 pub const KERNEL_ROOT: &str = "file:///";
 
@@ -57,6 +59,12 @@ pub fn translate(error: KernelError, root: &Location) -> Error {
     let text = error.to_string();
     let (kind, message) = match &error {
         KernelError::Unsupported(why) => return unsupported(why, root),
+        KernelError::MaxCatalogVersion(_) => {
+            return features::catalog_managed("catalogManaged").with("path", root).caused_by(error);
+        }
+        KernelError::InvalidProtocol(why) if quoted(why).is_some_and(features::is_catalog_managed) => {
+            return features::catalog_managed(quoted(why).unwrap_or_default()).with("path", root);
+        }
         KernelError::Schema(_) if text.to_lowercase().contains("unsupported") => {
             (ErrorKind::Unsupported, "the table's schema holds something that can't be read")
         }
@@ -88,9 +96,13 @@ pub fn translate(error: KernelError, root: &Location) -> Error {
     Error::new(kind, message).with("path", root).caused_by(error)
 }
 
+/// The feature that the kernel speaks of: it quotes its name first.
+fn quoted(why: &str) -> Option<&str> {
+    why.split('\'').nth(1)
+}
+
 fn unsupported(why: &str, root: &Location) -> Error {
-    // The kernel quotes the feature's name.
-    let feature = why.split('\'').nth(1);
+    let feature = quoted(why);
     let message = match feature {
         Some(name) => format!(
             "the table requires the feature {name}, which this version of Lakesmith can't read; nothing was done"

@@ -117,13 +117,8 @@ pub fn check_writable(table: &DeltaTable) -> Result<()> {
 }
 
 fn check(state: &TableState) -> Result<()> {
-    if let Some(feature) = state.features.iter().find(|f| CATALOG_MANAGED.contains(&f.as_str())) {
-        return Err(Error::unsupported(format!(
-            "the table's commits are managed by a catalog (feature '{feature}'), so it can't be changed through its \
-             files; use the engine of that catalog"
-        ))
-        .class("DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION")
-        .with("path", &state.location));
+    if let Some(feature) = state.features.iter().find(|f| is_catalog_managed(f)) {
+        return Err(catalog_managed(feature).with("path", &state.location));
     }
     let unknown: Vec<&str> = state.features.iter().map(String::as_str).filter(|f| !WRITABLE.contains(f)).collect();
     if !unknown.is_empty() {
@@ -144,6 +139,21 @@ fn check(state: &TableState) -> Result<()> {
         .with("path", &state.location));
     }
     Ok(())
+}
+
+/// True for the features under which a catalog arbitrates commits.
+pub(crate) fn is_catalog_managed(feature: &str) -> bool {
+    CATALOG_MANAGED.contains(&feature)
+}
+
+/// The refusal of a table whose newest commits only its catalog knows.
+pub(crate) fn catalog_managed(feature: &str) -> Error {
+    Error::unsupported(format!(
+        "the table's commits are managed by a catalog (feature '{feature}'), so its files alone must not be worked on; \
+         use the engine of that catalog"
+    ))
+    .class("DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION")
+    .with("features", feature)
 }
 
 /// The protocol with `additions` supported too, versions raised as far as they need and no further.

@@ -7,7 +7,9 @@ use lakesmith_core::{Error, Result};
 use serde_json::{Value, json};
 
 /// Features that readers have to know as well as writers.
-const READER_FEATURES: [&str; 7] = [
+const READER_FEATURES: [&str; 9] = [
+    "catalogManaged",
+    "catalogOwned-preview",
     "columnMapping",
     "deletionVectors",
     "timestampNtz",

@@ -6,3 +6,4 @@ mod conflicts;
 mod fault_sweep;
 mod rewriting;
 mod tables;
+mod vectors;

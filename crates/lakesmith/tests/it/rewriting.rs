@@ -1,10 +1,11 @@
 //! OPTIMIZE and REORG without trouble.
 
-use lakesmith::op::{Operation, OptimizeOptions, ReorgOptions};
+use lakesmith::op::{AlterProperties, Operation, OptimizeOptions, ReorgOptions};
 use lakesmith::{Cancel, ErrorKind, Session, SessionOptions};
 use lakesmith_testkit::TableBuilder;
+use parquet::file::reader::FileReader as _;
 
-use crate::tables::{files, ids, optimize, purge, run, session, small_files};
+use crate::tables::{files, ids, on_disk, optimize, purge, run, session, small_files};
 
 #[test]
 fn optimise_packs_and_a_second_run_commits_nothing() {
@@ -148,4 +149,62 @@ fn an_unknown_writer_feature_is_refused_by_name() {
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains("fancyFutureThing"), "{error}");
     }
+}
+
+#[test]
+fn a_table_whose_commits_a_catalog_manages_is_refused_by_name() {
+    let features = ["catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview", "managedCommits-preview"];
+    for feature in features {
+        let dir = tempfile::tempdir().unwrap();
+        let table = TableBuilder::new(dir.path()).feature(feature).append(10, 2).build().unwrap();
+        let session = session();
+        let alter = AlterProperties { set: [("a".to_string(), "b".to_string())].into(), ..Default::default() };
+        let operations =
+            [optimize(&session), purge(&session), Operation::Checkpoint, Operation::AlterProperties(alter)];
+        for operation in operations {
+            let name = operation.name();
+            let error = session.run(&table.folder.to_string_lossy(), operation).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{name}: {error}");
+            assert_eq!(error.class_name(), "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION", "{name}: {error}");
+            assert!(error.to_string().contains(feature), "{name}: {error}");
+        }
+        assert_eq!(std::fs::read_dir(table.folder.join("_delta_log")).unwrap().count(), 2);
+    }
+}
+
+/// The log of a table that a catalog manages, as its first published commit shows it.
+#[test]
+fn a_published_log_of_a_catalog_is_not_taken_for_a_broken_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let commit = r#"{"commitInfo":{"timestamp":1,"inCommitTimestamp":1700000000000,"operation":"CREATE TABLE","operationParameters":{}}}
+{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["catalogManaged"],"writerFeatures":["catalogManaged","inCommitTimestamp"]}}
+{"metaData":{"id":"x","format":{"provider":"parquet","options":{}},"schemaString":"{\"type\":\"struct\",\"fields\":[]}","partitionColumns":[],"configuration":{"delta.enableInCommitTimestamps":"true"}}}"#;
+    std::fs::create_dir(dir.path().join("_delta_log")).unwrap();
+    std::fs::write(dir.path().join("_delta_log/00000000000000000000.json"), commit).unwrap();
+    let session = session();
+    let at = lakesmith::op::TimeTravel::Latest;
+    for operation in [optimize(&session), purge(&session), Operation::Checkpoint, Operation::Detail(at)] {
+        let name = operation.name();
+        let error = session.run(&dir.path().to_string_lossy(), operation).unwrap_err();
+        assert_eq!(error.class_name(), "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION", "{name}: {error}");
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+}
+
+#[test]
+fn row_groups_are_as_large_as_asked_for() {
+    let groups = |rows: Option<u64>| -> Vec<i64> {
+        let dir = tempfile::tempdir().unwrap();
+        let table = TableBuilder::new(dir.path()).append(20_000, 4).build().unwrap();
+        let session = session();
+        let mut options = session.optimize_options().unwrap();
+        options.limits.row_group_rows = rows.unwrap_or(options.limits.row_group_rows);
+        run(&session, &table, Operation::Optimize(options)).unwrap();
+        let output = std::fs::File::open(on_disk(&table, &files(&table).0[0].path)).unwrap();
+        let reader = parquet::file::serialized_reader::SerializedFileReader::new(output).unwrap();
+        reader.metadata().row_groups().iter().map(|g| g.num_rows()).collect()
+    };
+    assert_eq!(groups(Some(8192)), [8192, 8192, 3616]);
+    assert_eq!(groups(Some(7000)), [7000, 7000, 6000]);
+    assert_eq!(groups(None), [20_000]);
 }
