@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray};
 use bytes::Bytes;
+use delta_kernel::ActionReconciliationIterator;
 use delta_kernel::actions::{Metadata as KernelMetadata, Protocol as KernelProtocol};
 use delta_kernel::engine::arrow_data::EngineDataArrowExt as _;
 use delta_kernel::snapshot::{Snapshot, SnapshotRef};
 use delta_kernel::table_configuration::TableConfiguration;
-use delta_kernel::{ActionReconciliationIterator, Engine};
 use lakesmith_core::op::TimeTravel;
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::{Location, Store, Upload};
@@ -26,11 +26,13 @@ use parquet::file::properties::WriterProperties;
 
 use crate::actions::Metadata;
 use crate::engine::{self, KERNEL_ROOT, translate};
+use crate::features::check_features;
 use crate::last_checkpoint::{Hint, publish};
 use crate::load::{Needs, load};
 use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
-use crate::{check_writable, features, tip};
+use crate::log_view::ViewEngine;
+use crate::{features, tip};
 
 const INTERVAL_DEFAULT: u64 = 10;
 /// Encoded bytes kept in memory before a row group is closed and sent.
@@ -92,34 +94,58 @@ pub(crate) fn is_due(metadata: &Metadata, version: u64) -> bool {
 /// `NotFound` if there is no such version, `Unsupported` for a table whose protocol we don't fully support, `Corrupt`
 /// for a log that can't be replayed, `Unavailable` from the storage.
 pub async fn write_checkpoint(store: &Store, root: &Location, version: u64) -> Result<CheckpointInfo> {
-    let table = load(store, root, TimeTravel::Version(version), Needs::default()).await?;
-    check_writable(&table)?;
+    let mut table = load(store, root, TimeTravel::Version(version), Needs::default()).await?;
+    check_features(&table)?;
     if table.log.checkpoint_version == Some(version) {
         return Ok(CheckpointInfo { version, written: None });
     }
-    let engine = engine::open(store, root)?;
-    let location = root.join(&format!("{LOG_FOLDER}/{version:020}.checkpoint.parquet"));
-    let sink = Sink { upload: Some(store.upload(&location).await?), runtime: tokio::runtime::Handle::current() };
-    let owned_root = root.clone();
-    let write = move || Replay { engine: engine.as_ref(), root: &owned_root, table: &table }.write(sink, version);
-    let written = engine::blocking(write).await?;
+    let written = match write(store, root, &table, true).await? {
+        Some(written) => written,
+        None => {
+            // Only the paths of all files tell whether one of them is spelled in two ways.
+            table = load(store, root, TimeTravel::Version(version), Needs { files: true, stats: false }).await?;
+            let written = write(store, root, &table, false).await?;
+            written.ok_or_else(|| Error::internal("a checkpoint was given up without a reason"))?
+        }
+    };
     let hint =
         Hint { version, size: written.actions, size_in_bytes: written.size_bytes, num_of_add_files: written.add_files };
     publish(store, root, &hint).await?;
     Ok(CheckpointInfo { version, written: Some(written) })
 }
 
+/// Writes the checkpoint of a table's version; `None` if it is to stop at an unusual path and there was one.
+async fn write(
+    store: &Store,
+    root: &Location,
+    table: &DeltaTable,
+    stop_at_unusual: bool,
+) -> Result<Option<WrittenCheckpoint>> {
+    let version = table.state.version;
+    let engine = table.log.view.open(store, root)?;
+    let location = root.join(&format!("{LOG_FOLDER}/{version:020}.checkpoint.parquet"));
+    let sink = Sink { upload: Some(store.upload(&location).await?), runtime: tokio::runtime::Handle::current() };
+    let (root, table) = (root.clone(), table.clone());
+    let write = move || Replay { engine: &engine, root: &root, table: &table, stop_at_unusual }.write(sink, version);
+    engine::blocking(write).await
+}
+
 struct Replay<'a> {
-    engine: &'a dyn Engine,
+    engine: &'a ViewEngine,
+    stop_at_unusual: bool,
     root: &'a Location,
     table: &'a DeltaTable,
 }
 
 impl Replay<'_> {
-    fn write(&self, mut sink: Sink, version: u64) -> Result<WrittenCheckpoint> {
+    fn write(&self, mut sink: Sink, version: u64) -> Result<Option<WrittenCheckpoint>> {
         let written = self.write_rows(&mut sink, version);
         match written {
-            Ok(written) => sink.finish().map(|()| written),
+            Ok(_) if self.stop_at_unusual && self.engine.watch().saw_unusual() => {
+                sink.abort();
+                Ok(None)
+            }
+            Ok(written) => sink.finish().map(|()| Some(written)),
             Err(error) => {
                 sink.abort();
                 Err(error)

@@ -9,7 +9,7 @@
 //! # Source
 //! Delta PROTOCOL.md, "Delta Log Entries"; Delta Spark `OptimisticTransaction.doCommitRetryIteratively`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +25,7 @@ use crate::assemble::{Assembled, Intent};
 use crate::conflict::OwnChanges;
 use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
+use crate::spelling::{identity, is_plain};
 use crate::tip::Tip;
 use crate::winners::Winner;
 use crate::{check_writable, checkpoint};
@@ -60,6 +61,9 @@ pub struct Committed {
     pub groups_done: Vec<usize>,
     /// Indexes of the groups that a winner made worthless. Their outputs are in no commit and never will be.
     pub groups_dropped: Vec<usize>,
+    /// Versions that were tried before and hold other writers' commits. Only these puts may have named a dropped
+    /// group.
+    pub versions_lost: Vec<u64>,
     /// Counters as recorded in the history.
     pub metrics: BTreeMap<String, String>,
 }
@@ -73,6 +77,8 @@ pub enum CommitResult {
     NothingLeft {
         /// All groups.
         groups_dropped: Vec<usize>,
+        /// Versions that were tried, all of which hold other writers' commits.
+        versions_lost: Vec<u64>,
     },
     /// Nothing is known to be committed.
     Failed {
@@ -170,7 +176,10 @@ impl Committer<'_> {
         loop {
             version = self.catch_up(version).await?;
             if !configures && !self.kept.contains(&true) {
-                return Ok(CommitResult::NothingLeft { groups_dropped: self.groups(false) });
+                return Ok(CommitResult::NothingLeft {
+                    groups_dropped: self.groups(false),
+                    versions_lost: self.tried.clone(),
+                });
             }
             let now_ms = self.context.world.now_ms();
             let assembled = self.intent.assemble(&self.tip, &self.kept, version, now_ms)?;
@@ -199,6 +208,7 @@ impl Committer<'_> {
             version,
             groups_done: self.groups(true),
             groups_dropped: self.groups(false),
+            versions_lost: self.tried.iter().copied().filter(|tried| *tried != version).collect(),
             metrics: assembled.metrics,
         })
     }
@@ -225,12 +235,32 @@ impl Committer<'_> {
                 .with("version", version));
             };
             let winner = Winner::parse(&bytes, version, &self.location(version))?;
-            self.follow(&winner)?;
+            self.follow(winner)?;
         }
         Ok(newest + 1)
     }
 
-    fn follow(&mut self, winner: &Winner) -> Result<()> {
+    /// The winner in our spelling of paths: one that touches an input under another spelling took it away from us,
+    /// whatever other readers make of it.
+    fn in_our_spelling(&self, winner: &mut Winner) {
+        let own = || self.inputs.iter().flatten().map(|key| key.path.as_str());
+        let theirs = winner.summary.removed.iter().chain(&winner.summary.added).map(|key| key.path.as_str());
+        if theirs.chain(own()).all(|path| is_plain(path, self.root)) {
+            return;
+        }
+        let inputs: HashMap<String, &str> = own().map(|path| (identity(path, self.root), path)).collect();
+        let other_spelling = |key: &FileKey| {
+            let path = *inputs.get(&identity(&key.path, self.root))?;
+            (path != key.path).then(|| FileKey { path: path.to_owned(), vector_id: key.vector_id.clone() })
+        };
+        let touched: Vec<FileKey> =
+            winner.summary.removed.iter().chain(&winner.summary.added).filter_map(other_spelling).collect();
+        winner.summary.removed.extend(touched);
+    }
+
+    fn follow(&mut self, mut winner: Winner) -> Result<()> {
+        self.in_our_spelling(&mut winner);
+        let winner = &winner;
         let own = OwnChanges {
             metadata: self.intent.configuration.is_some(),
             protocol: self.intent.configuration.is_some_and(|(_, protocol)| protocol.is_some()),

@@ -111,8 +111,30 @@ fn version(version: impl TryInto<u32>) -> u32 {
 /// # Errors
 /// [`lakesmith_core::ErrorKind::Unsupported`]: a feature that we don't know, by name
 /// (`DELTA_UNSUPPORTED_FEATURES_FOR_WRITE`), or a table whose commits a catalog arbitrates
-/// (`DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION`).
+/// (`DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION`). [`lakesmith_core::ErrorKind::Corrupt`]: a log by which
+/// readers don't agree on the live files.
 pub fn check_writable(table: &DeltaTable) -> Result<()> {
+    check_features(table)?;
+    match &table.log.two_spellings {
+        None => Ok(()),
+        Some(two) => Err(Error::corrupt(format!(
+            "the log spells the path of one file in two ways, and readers don't agree on whether they are the same: {} \
+             is spelled differently elsewhere; nothing was changed. Run `lakesmith checkpoint` on the table, which writes \
+             one spelling as Spark understands it, and then run again",
+            two.path
+        ))
+        .with("path", &table.state.location)
+        .with("file", &two.path)
+        .with("log_file", &two.log_file)
+        .with("version", table.state.version)),
+    }
+}
+
+/// Checks that we know every feature of this table.
+///
+/// # Errors
+/// `Unsupported` as [`check_writable`].
+pub(crate) fn check_features(table: &DeltaTable) -> Result<()> {
     check(&table.state)
 }
 

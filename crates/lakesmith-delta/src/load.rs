@@ -17,6 +17,7 @@ use crate::engine::{self, KERNEL_ROOT, translate};
 use crate::file_rows::FileRows;
 use crate::log_files::{LogFiles, find_corrupt_commit};
 use crate::log_state::{DeltaTable, LogState};
+use crate::log_view::LogView;
 use crate::schema::{ColumnMapping, logical_path, parse_schema};
 use crate::{actions, features};
 
@@ -56,28 +57,94 @@ async fn version_at(store: &Store, root: &Location, timestamp_ms: i64) -> Result
 }
 
 async fn load_version(store: &Store, root: &Location, version: Option<u64>, needs: Needs) -> Result<DeltaTable> {
-    let engine = engine::open(store, root)?;
-    let (location, engine_root) = (root.clone(), root.clone());
-    let loaded = engine::blocking(move || {
-        let snapshot = build(engine.as_ref(), version).map_err(|e| translate(e, &engine_root))?;
-        Loader { engine: engine.as_ref(), root: &location, snapshot: &snapshot }.load(needs)
+    let error = match load_view(store, root, version, needs, LogView::default()).await {
+        Err(error) if may_be_a_checkpoint(&error) => error,
+        other => return other,
+    };
+    match explain(store, root, version).await {
+        Some(clearer) => Err(clearer),
+        None => without_checkpoints(store, root, version, needs, error).await,
+    }
+}
+
+/// Loads what `view` shows. A table in which one file's path is spelled in two ways is seen as Spark sees it.
+async fn load_view(
+    store: &Store,
+    root: &Location,
+    version: Option<u64>,
+    needs: Needs,
+    view: LogView,
+) -> Result<DeltaTable> {
+    let engine = view.open(store, root)?;
+    let (location, at_root) = (root.clone(), view.clone());
+    let (table, unusual, two_spellings) = engine::blocking(move || {
+        let snapshot = build(&engine, version).map_err(|e| translate(e, &location))?;
+        let table = Loader { engine: &engine, root: &location, snapshot: &snapshot, view: &at_root }.load(needs)?;
+        Ok((table, engine.watch().saw_unusual(), engine.watch().two_spellings()))
     })
-    .await;
-    match loaded {
-        Ok(table) => Ok(table),
-        Err(error) if error.kind() == ErrorKind::Corrupt => Err(explain(store, root, version, error).await),
-        Err(error) => Err(error),
+    .await?;
+    if unusual {
+        let settled = LogView { settled: true, ..view };
+        let again = Box::pin(load_view(store, root, Some(table.state.version), needs, settled)).await?;
+        return Ok(if again.log.two_spellings.is_some() { again } else { table });
+    }
+    Ok(DeltaTable { log: LogState { two_spellings, ..table.log }, state: table.state })
+}
+
+/// Checkpoints passed over before a load is given up.
+const CHECKPOINTS_PASSED_OVER_MAX: usize = 8;
+
+fn may_be_a_checkpoint(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unavailable | ErrorKind::Internal)
+}
+
+/// Loads around a hint that misleads and around checkpoints that can't be read, as long as older checkpoints and
+/// commits give the same version.
+///
+/// # Source
+/// Delta Spark `SnapshotManagement.createSnapshotFromGivenOrEquivalentLogSegment`.
+async fn without_checkpoints(
+    store: &Store,
+    root: &Location,
+    version: Option<u64>,
+    needs: Needs,
+    error: Error,
+) -> Result<DeltaTable> {
+    let Ok(LogFiles { named_checkpoints: named, .. }) = LogFiles::list(store, root).await else { return Err(error) };
+    let newest = version.unwrap_or(u64::MAX);
+    let mut view = LogView { without_hint: true, ..LogView::default() };
+    let mut broken = named.range(..=newest).rev().take(CHECKPOINTS_PASSED_OVER_MAX);
+    loop {
+        match load_view(store, root, version, needs, view.clone()).await {
+            // A version that only the broken checkpoint could give must not be taken for one that does not exist.
+            Ok(table) if version.is_some() || named.last().is_none_or(|last| table.state.version >= *last) => {
+                let passed_over: Vec<u64> = view.without_checkpoints.iter().copied().collect();
+                tracing::warn!(
+                    path = %root,
+                    version = table.state.version,
+                    checkpoints = ?passed_over,
+                    %error,
+                    "_last_checkpoint or a checkpoint is broken; the table was read from what else the log holds, and \
+                     writing a new checkpoint cures it"
+                );
+                return Ok(table);
+            }
+            Err(again) if !may_be_a_checkpoint(&again) => return Err(error),
+            _ => {}
+        }
+        match broken.next() {
+            Some(checkpoint) => view.without_checkpoints.insert(*checkpoint),
+            None => return Err(error),
+        };
     }
 }
 
 /// A clearer error than the kernel's where a look at the log gives one.
-async fn explain(store: &Store, root: &Location, version: Option<u64>, error: Error) -> Error {
+async fn explain(store: &Store, root: &Location, version: Option<u64>) -> Option<Error> {
     let at = version.map_or(TimeTravel::Latest, TimeTravel::Version);
     match find_corrupt_commit(store, root, at).await {
-        Ok(Some(clearer)) => clearer,
-        Ok(None) => error,
-        Err(missing) if missing.class_name() == "DELTA_MISSING_DELTA_TABLE" => missing,
-        Err(_) => error,
+        Ok(clearer) => clearer,
+        Err(missing) => (missing.kind() == ErrorKind::NotFound).then_some(missing),
     }
 }
 
@@ -93,10 +160,12 @@ struct Loader<'a> {
     engine: &'a dyn Engine,
     root: &'a Location,
     snapshot: &'a SnapshotRef,
+    view: &'a LogView,
 }
 
 impl Loader<'_> {
     fn load(&self, needs: Needs) -> Result<DeltaTable> {
+        self.check_start()?;
         let configuration = self.snapshot.table_configuration();
         let protocol: actions::Protocol = convert(configuration.protocol())?;
         let metadata: actions::Metadata = convert(configuration.metadata())?;
@@ -136,8 +205,27 @@ impl Loader<'_> {
             commit_timestamp_ms,
             in_commit_timestamps,
             checkpoint_version: log_segment.checkpoint_version,
+            view: self.view.clone(),
+            two_spellings: None,
         };
         Ok(DeltaTable { state: Arc::new(state), log })
+    }
+
+    /// Without a checkpoint only the very first commit may be the start: what comes before is lost otherwise.
+    fn check_start(&self) -> Result<()> {
+        let segment = self.snapshot.log_segment();
+        let first = segment.listed.ascending_commit_files.first().map(|f| f.version);
+        if segment.checkpoint_version.is_some() || first == Some(0) {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!(
+            "the log begins at version {} and no complete checkpoint stands for what came before; restore the missing \
+             files of _delta_log from a copy",
+            first.map_or_else(|| "none".to_owned(), |v| v.to_string())
+        ))
+        .class("DELTA_TRUNCATED_TRANSACTION_LOG")
+        .with("path", self.root)
+        .with("version", self.snapshot.version()))
     }
 
     fn domains(&self) -> Result<BTreeMap<String, String>> {

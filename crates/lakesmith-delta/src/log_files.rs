@@ -27,6 +27,8 @@ pub(crate) struct LogFiles {
     pub commits: Vec<CommitFile>,
     /// Versions that have a complete checkpoint.
     pub checkpoints: BTreeSet<u64>,
+    /// Versions that have a checkpoint by name, complete or not.
+    pub named_checkpoints: BTreeSet<u64>,
 }
 
 impl LogFiles {
@@ -45,6 +47,7 @@ impl LogFiles {
         let mut parts: BTreeMap<(u64, u64), BTreeSet<u64>> = BTreeMap::new();
         for info in listing {
             let Some(name) = info.location.relative_to(folder).map(str::to_owned) else { continue };
+            files.named_checkpoints.extend(checkpoint_version(&name));
             match LogName::parse(&name) {
                 Some((version, LogName::Commit)) => {
                     files.commits.push(CommitFile { version, time_ms: info.modified_ms, info });
@@ -125,6 +128,14 @@ impl LogName {
             _ => return None,
         };
         Some((version, kind))
+    }
+}
+
+/// The version whose checkpoint, or a part of it, a file of the log is.
+pub(crate) fn checkpoint_version(name: &str) -> Option<u64> {
+    match LogName::parse(name) {
+        Some((version, LogName::Checkpoint | LogName::Part { .. })) => Some(version),
+        _ => None,
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use lakesmith_core::table::TableState;
 
 use crate::actions;
+use crate::log_view::LogView;
+use crate::path_watch::TwoSpellings;
 
 /// One version of a Delta table.
 #[derive(Debug, Clone)]
@@ -33,4 +35,8 @@ pub struct LogState {
     pub in_commit_timestamps: bool,
     /// Version of the checkpoint that the version was built from.
     pub checkpoint_version: Option<u64>,
+    /// What of the log was looked at.
+    pub(crate) view: LogView,
+    /// A file whose path the log spells in two ways: readers don't agree on which files are live.
+    pub(crate) two_spellings: Option<TwoSpellings>,
 }

@@ -9,6 +9,7 @@ use lakesmith_core::{Error, Result};
 use crate::actions::{Metadata, Protocol};
 use crate::conflict::{OwnChanges, check};
 use crate::log_state::{DeltaTable, LogState};
+use crate::log_view::LogView;
 use crate::winners::Winner;
 use crate::{check_writable, features};
 
@@ -98,6 +99,8 @@ impl Tip {
             commit_timestamp_ms: 0,
             in_commit_timestamps: false,
             checkpoint_version: None,
+            view: LogView::default(),
+            two_spellings: None,
         };
         check_writable(&DeltaTable { state: Arc::new(state), log })
     }

@@ -66,6 +66,25 @@ pub(crate) fn in_file<T>(result: Result<T, ArrowError>, path: &dyn Display) -> R
     result.map_err(|e| decode_error(e, path))
 }
 
+/// The error for a value of `path` that the table's type cannot hold.
+pub(crate) fn does_not_fit(source: ArrowError, path: &dyn Display) -> Error {
+    let error = decode_error(source, path);
+    if error.kind() != ErrorKind::Corrupt || is_not_text(&error) {
+        return error;
+    }
+    let why = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    Error::unsupported(format!(
+        "the file holds a value that the column's type in the table cannot hold: {why}; rewrite the file with its own \
+         writer, or give the column a wider type"
+    ))
+    .with("path", path)
+}
+
+/// True if reading stopped at a string that is not UTF-8.
+pub(crate) fn is_not_text(error: &Error) -> bool {
+    error.kind() == ErrorKind::Corrupt && error.to_string().to_ascii_lowercase().contains("non utf-8")
+}
+
 fn corrupt(path: &dyn Display) -> Error {
     Error::corrupt("the data file cannot be read as Parquet of the table's schema; see whether another reader can before you give it up")
         .with("path", path)

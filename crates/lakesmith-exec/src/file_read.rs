@@ -10,13 +10,16 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
-use parquet::basic::Type as PhysicalType;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 use tokio::task::JoinHandle;
 
 use crate::failure::{decode_error, read_error};
 use crate::footer::Footer;
 use crate::source::{FileHandle, Window, chunk_ranges, fetch};
+use crate::target::Strings;
 
 /// Rows a batch at most.
 const MAX_BATCH_ROWS: u64 = 32_768;
@@ -40,8 +43,11 @@ impl OpenFile {
     ///
     /// # Errors
     /// Unsupported or Corrupt, naming the file.
-    pub(crate) fn new(handle: Arc<FileHandle>, footer: Footer) -> Result<OpenFile> {
-        let metadata = Arc::clone(&footer.metadata);
+    pub(crate) fn new(handle: Arc<FileHandle>, footer: Footer, strings: Strings) -> Result<OpenFile> {
+        let metadata = match strings {
+            Strings::Text => Arc::clone(&footer.metadata),
+            Strings::Bytes => Arc::new(without_text(&footer.metadata).map_err(|e| read_error(e, &handle.location))?),
+        };
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let failed = |e| read_error(e, &handle.location);
         let mut reader = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options.clone()).map_err(failed)?;
@@ -56,6 +62,47 @@ impl OpenFile {
     pub(crate) fn fields(&self) -> &Fields {
         self.reader.schema().fields()
     }
+}
+
+/// The same footer with strings declared as bytes.
+fn without_text(metadata: &ParquetMetaData) -> Result<ParquetMetaData, ParquetError> {
+    let file = metadata.file_metadata();
+    let schema = SchemaDescriptor::new(as_bytes(file.schema_descr().root_schema_ptr())?);
+    let file = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_owned),
+        file.key_value_metadata().cloned(),
+        Arc::new(schema),
+        file.column_orders().cloned(),
+    );
+    Ok(ParquetMetaData::new(file, metadata.row_groups().to_vec()))
+}
+
+fn as_bytes(stored: TypePtr) -> Result<TypePtr, ParquetError> {
+    let info = stored.get_basic_info();
+    let id = info.has_id().then(|| info.id());
+    let built = if stored.is_primitive() {
+        let text = matches!(info.logical_type_ref(), Some(LogicalType::String | LogicalType::Enum | LogicalType::Json))
+            || matches!(info.converted_type(), ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON);
+        if !text || stored.get_physical_type() != PhysicalType::BYTE_ARRAY {
+            return Ok(stored);
+        }
+        let builder = ParquetType::primitive_type_builder(stored.name(), PhysicalType::BYTE_ARRAY);
+        builder.with_repetition(info.repetition()).with_id(id).build()?
+    } else {
+        let fields = stored.get_fields().iter().cloned().map(as_bytes).collect::<Result<_, _>>()?;
+        let mut builder = ParquetType::group_type_builder(stored.name())
+            .with_converted_type(info.converted_type())
+            .with_logical_type(info.logical_type_ref().cloned())
+            .with_fields(fields)
+            .with_id(id);
+        if info.has_repetition() {
+            builder = builder.with_repetition(info.repetition());
+        }
+        builder.build()?
+    };
+    Ok(Arc::new(built))
 }
 
 fn without_nanosecond_int96(schema: &Schema, metadata: &ParquetMetaData) -> Option<Schema> {

@@ -48,7 +48,7 @@ fn batches_shrink_where_a_dictionary_hides_wide_rows() {
     let read = crate::footer::read(&handle.store, &handle.location, handle.size, 1 << 16);
     let mut footer = runtime.block_on(read).unwrap();
     footer.metadata = Arc::new(without_sizes(&footer.metadata));
-    let file = OpenFile::new(handle, footer).unwrap();
+    let file = OpenFile::new(handle, footer, Strings::Text).unwrap();
     let mut reader = FileReader::new(&file, vec![0], 8 << 20, 4 << 20);
     let mut sizes = Vec::new();
     let mut wide_rows = 0;

@@ -23,8 +23,10 @@ const CREATED_BY: &str = concat!("lakesmith version ", env!("CARGO_PKG_VERSION")
 /// How and where outputs are written.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputPlan {
-    /// Columns.
+    /// Columns as they are held in memory.
     pub schema: SchemaRef,
+    /// Columns as the files declare them.
+    pub declared: SchemaRef,
     /// The task's wishes.
     pub write: Arc<WriteSpec>,
     /// Table root.
@@ -43,7 +45,7 @@ pub(crate) struct OutputPlan {
 impl OutputPlan {
     /// Fixes the writer's properties.
     pub(crate) fn new(
-        schema: SchemaRef,
+        (schema, declared): (SchemaRef, SchemaRef),
         write: Arc<WriteSpec>,
         root: Location,
         stem: String,
@@ -60,7 +62,7 @@ impl OutputPlan {
         for path in choice.plain_columns() {
             builder = builder.set_column_dictionary_enabled(path, false);
         }
-        Ok(Self { schema, write, root, stem, codec, memory_bytes, stats_leaves, properties: builder.build() })
+        Ok(Self { schema, declared, write, root, stem, codec, memory_bytes, stats_leaves, properties: builder.build() })
     }
 
     fn path(&self, number: usize) -> String {
@@ -104,12 +106,12 @@ impl OutputFile {
     ) -> Result<Self> {
         let path = plan.path(number);
         let location = plan.root.join(&path);
-        let stats = StatsCollector::new(&plan.stats_leaves, &plan.schema)?;
+        let stats = StatsCollector::new(&plan.stats_leaves, &plan.declared)?;
         let sink = UploadSink::start(store, &location, plan.memory_bytes / 2, runtime)?;
         let options = ArrowWriterOptions::new()
             .with_properties(plan.properties.clone())
             .with_skip_arrow_metadata(true)
-            .with_parquet_schema(target::parquet_schema(&plan.schema)?);
+            .with_parquet_schema(target::parquet_schema(&plan.declared)?);
         let writer = ArrowWriter::try_new_with_options(sink.clone(), Arc::clone(&plan.schema), options)
             .map_err(|e| write_error(e, &location))?;
         Ok(Self { path, location, writer: Some(writer), sink, stats, rows: 0, group_bytes: 0, plan: Arc::clone(plan) })

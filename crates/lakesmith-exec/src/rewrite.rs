@@ -3,15 +3,16 @@
 //! The rows counted by the inputs' footers, less their vectors, must be the rows that the reopened outputs hold; else
 //! nothing is returned.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use lakesmith_core::table::{
-    DataType, DeletionVector, Field, InputFile, RewriteOutcome, RewriteTask, RowMapSegment, WrittenFile,
+    DataType, DeletionVector, Field, InputFile, LeftOut, RewriteOutcome, RewriteTask, RowMapSegment, WrittenFile,
 };
-use lakesmith_core::{Error, Result};
+use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Cancel, Location, Store};
 use parquet::basic::LogicalType;
 use parquet::schema::types::Type;
@@ -23,12 +24,12 @@ use crate::constants;
 use crate::content_hash;
 use crate::control::RewriteControl;
 use crate::encoding::EncodingChoice;
-use crate::failure::in_file;
+use crate::failure::{does_not_fit, in_file, is_not_text};
 use crate::file_read::{FileReader, OpenFile};
 use crate::footer::{self, Footer};
 use crate::output::{FinishedFile, OutputFile, OutputPlan};
 use crate::source::FileHandle;
-use crate::target::Target;
+use crate::target::{Strings, Target};
 use crate::tracking::{Positions, TrackingPlan};
 use crate::vector;
 
@@ -38,6 +39,9 @@ const TAIL_BYTES: u64 = 64 << 10;
 const SAMPLED_FOOTERS: usize = 16;
 /// Inputs opened ahead of the one being read.
 const OPEN_AHEAD: usize = 3;
+
+/// Inputs that may fail halfway before the task is given up.
+const BEGUN_AGAIN_MAX: usize = 16;
 
 /// What a task may use.
 #[derive(Debug, Clone)]
@@ -87,17 +91,49 @@ pub fn rewrite(task: &RewriteTask, context: &TaskContext) -> Result<RewriteOutco
 }
 
 /// [`rewrite`] with a hook between reading and writing, through which tests lose batches.
+///
+/// An input that fails halfway is left out by beginning again without it: the outputs, which have the same names, are
+/// written over.
 pub(crate) fn run(
     task: &RewriteTask,
     context: &TaskContext,
     pass: &mut dyn FnMut(RecordBatch) -> Option<RecordBatch>,
 ) -> Result<RewriteOutcome> {
+    let mut task = Cow::Borrowed(task);
+    let mut strings = Strings::Text;
+    let mut left_out = Vec::new();
+    loop {
+        let error = match attempt(&task, context, strings, pass) {
+            Ok(mut outcome) => {
+                outcome.left_out.append(&mut left_out);
+                return Ok(outcome);
+            }
+            Err(error) => error,
+        };
+        let refused = task.inputs.iter().position(|i| error.context_value("path") == Some(i.location.as_str()));
+        match refused {
+            _ if strings == Strings::Text && is_not_text(&error) => strings = Strings::Bytes,
+            Some(index) if error.kind() == ErrorKind::Unsupported && left_out.len() < BEGUN_AGAIN_MAX => {
+                let input = task.to_mut().inputs.remove(index);
+                left_out.push(LeftOut::new(&input, &error));
+            }
+            _ => return Err(error),
+        }
+    }
+}
+
+fn attempt(
+    task: &RewriteTask,
+    context: &TaskContext,
+    strings: Strings,
+    pass: &mut dyn FnMut(RecordBatch) -> Option<RecordBatch>,
+) -> Result<RewriteOutcome> {
     context.check()?;
     let root = Location::from_canonical(&task.root)?;
     let (choice, annotate_variant) = sample(task, context)?;
-    let target = Target::new(&task.read, &task.write, annotate_variant)?;
+    let target = Target::new(&task.read, &task.write, annotate_variant, strings)?;
     let mut plan = OutputPlan::new(
-        Arc::clone(&target.schema),
+        (Arc::clone(&target.schema), Arc::clone(&target.declared)),
         Arc::clone(&task.write),
         root,
         task.output_stem.clone(),
@@ -110,6 +146,8 @@ pub(crate) fn run(
         task,
         context,
         target,
+        strings,
+        left_out: Vec::new(),
         plan: Arc::new(plan),
         current: None,
         finished: Vec::new(),
@@ -121,8 +159,13 @@ pub(crate) fn run(
     let mut opener = Opener::new(task, context)?;
     for input in &task.inputs {
         context.check()?;
-        let (file, vector) = opener.next()?;
-        rewriter.copy(input, &file, vector.as_ref())?;
+        let copied = opener.next(strings).and_then(|(file, vector)| rewriter.copy(input, &file, vector.as_ref()));
+        match copied {
+            Err(error) if error.kind() == ErrorKind::Unsupported && !rewriter.has_rows_of(input) => {
+                rewriter.leave_out(input, &error);
+            }
+            other => other?,
+        }
     }
     rewriter.finish()
 }
@@ -131,6 +174,8 @@ struct Rewriter<'a> {
     task: &'a RewriteTask,
     context: &'a TaskContext,
     target: Target,
+    strings: Strings,
+    left_out: Vec<LeftOut>,
     plan: Arc<OutputPlan>,
     current: Option<OutputFile>,
     finished: Vec<FinishedFile>,
@@ -141,10 +186,18 @@ struct Rewriter<'a> {
 }
 
 impl Rewriter<'_> {
+    fn has_rows_of(&self, input: &InputFile) -> bool {
+        self.row_map.last().is_some_and(|segment| segment.input == input.id)
+    }
+
+    fn leave_out(&mut self, input: &InputFile, error: &Error) {
+        self.context.control.progress.advance(input.size, 0);
+        self.left_out.push(LeftOut::new(input, error));
+    }
+
     fn copy(&mut self, input: &InputFile, file: &OpenFile, vector: Option<&DeletionVector>) -> Result<()> {
         let rows = file.footer.rows();
         let live = rows - vector.map_or(0, DeletionVector::cardinality);
-        self.rows_in += live;
         if live == 0 {
             self.context.control.progress.advance(input.size, 0);
             return Ok(());
@@ -186,6 +239,7 @@ impl Rewriter<'_> {
             return Err(Error::corrupt(format!("the data file gave {position} rows, its footer says {rows}"))
                 .with("path", &input.location));
         }
+        self.rows_in += live;
         Ok(())
     }
 
@@ -254,13 +308,14 @@ impl Rewriter<'_> {
             ))?;
             let rows = footer.rows();
             if self.task.verify {
-                hash_file(&mut hash_out, handle, footer, self.context)?;
+                hash_file(&mut hash_out, handle, footer, self.context, self.strings)?;
             }
             rows_out += rows;
             bytes_out += file.size;
             let modified_ms = self.context.control.now_ms.now_ms();
             outputs.push(WrittenFile { path: file.path, size: file.size, rows, stats: file.stats, modified_ms });
         }
+        let is_left_out = |input: &InputFile| self.left_out.iter().any(|l| l.input == input.id);
         let mapped: u64 = self.row_map.iter().map(|s| s.rows).sum();
         let counted: u64 = outputs.iter().map(|o| o.stats.rows).sum();
         if rows_out != self.rows_in || mapped != self.rows_in || counted != self.rows_in {
@@ -278,9 +333,10 @@ impl Rewriter<'_> {
             row_map: self.row_map,
             rows_in: self.rows_in,
             rows_out,
-            bytes_in: self.task.inputs.iter().map(|i| i.size).sum(),
+            bytes_in: self.task.inputs.iter().filter(|i| !is_left_out(i)).map(|i| i.size).sum(),
             bytes_out,
             content_hash: self.task.verify.then_some(hash_out),
+            left_out: self.left_out,
         })
     }
 }
@@ -382,8 +438,8 @@ impl FilePlan {
         for plan in &self.columns {
             let to = plan.field.data_type();
             let array = match plan.source {
-                Some(root) => in_file(adapt::apply(&plan.adapt, column(root)?, to), &self.path)
-                    .map_err(|e| e.with("column", plan.field.name()))?,
+                Some(root) => adapt::apply(&plan.adapt, column(root)?, to)
+                    .map_err(|e| does_not_fit(e, &self.path).with("column", plan.field.name()))?,
                 None => arrow::array::new_null_array(to, rows),
             };
             if self.legacy {
@@ -408,8 +464,14 @@ impl FilePlan {
     }
 }
 
-fn hash_file(hash: &mut u64, handle: Arc<FileHandle>, footer: Footer, context: &TaskContext) -> Result<()> {
-    let file = OpenFile::new(handle, footer)?;
+fn hash_file(
+    hash: &mut u64,
+    handle: Arc<FileHandle>,
+    footer: Footer,
+    context: &TaskContext,
+    strings: Strings,
+) -> Result<()> {
+    let file = OpenFile::new(handle, footer, strings)?;
     let roots = (0..file.fields().len()).collect();
     let mut reader = FileReader::new(&file, roots, context.memory_bytes / 8, (context.memory_bytes / 16).min(16 << 20));
     while let Some(batch) = reader.next_batch()? {
@@ -472,7 +534,7 @@ impl<'a> Opener<'a> {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<(OpenFile, Option<DeletionVector>)> {
+    fn next(&mut self, strings: Strings) -> Result<(OpenFile, Option<DeletionVector>)> {
         self.start()?;
         let input = &self.task.inputs[self.taken];
         self.taken += 1;
@@ -483,7 +545,7 @@ impl<'a> Opener<'a> {
             Error::internal("opening an input was stopped").with("path", &input.location).caused_by(e)
         })??;
         let location = Location::from_canonical(&input.location)?;
-        Ok((OpenFile::new(self.context.handle(&location, input.size), footer)?, vector))
+        Ok((OpenFile::new(self.context.handle(&location, input.size), footer, strings)?, vector))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, PrimitiveArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{max, min};
 use arrow::datatypes::{
@@ -23,6 +23,10 @@ pub(crate) struct StatsCollector {
 struct Leaf {
     indexes: Vec<usize>,
     stats: LeafStats,
+    /// The leaf holds strings; they may come as bytes.
+    text: bool,
+    /// Bounds of strings that came as bytes.
+    byte_bounds: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl StatsCollector {
@@ -36,9 +40,11 @@ impl StatsCollector {
             .map(|path| {
                 let mut fields = schema.fields();
                 let mut indexes = Vec::with_capacity(path.len());
+                let mut text = false;
                 for (depth, name) in path.iter().enumerate() {
                     let index = fields.iter().position(|f| f.name() == name).ok_or_else(|| unknown_leaf(path))?;
                     indexes.push(index);
+                    text = fields[index].data_type() == &DataType::Utf8;
                     match fields[index].data_type() {
                         DataType::Struct(children) if depth + 1 < path.len() => fields = children,
                         _ if depth + 1 < path.len() => return Err(unknown_leaf(path)),
@@ -46,7 +52,7 @@ impl StatsCollector {
                     }
                 }
                 let stats = LeafStats { path: path.clone(), null_count: 0, min: None, max: None };
-                Ok(Leaf { indexes, stats })
+                Ok(Leaf { indexes, stats, text, byte_bounds: None })
             })
             .collect::<Result<_>>()?;
         Ok(Self { leaves, rows: 0 })
@@ -64,7 +70,9 @@ impl StatsCollector {
                 nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
             }
             leaf.stats.null_count += nulls.as_ref().map_or(0, |n| n.null_count() as u64);
-            if let Some((low, high)) = bounds(array, nulls.as_ref()) {
+            if leaf.text && array.data_type() == &DataType::Binary {
+                leaf.observe_bytes(array.as_binary::<i32>(), nulls.as_ref());
+            } else if let Some((low, high)) = bounds(array, nulls.as_ref()) {
                 if leaf.stats.min.as_ref().is_none_or(|m| total(&low, m) == Ordering::Less) {
                     leaf.stats.min = Some(low);
                 }
@@ -77,7 +85,30 @@ impl StatsCollector {
 
     /// The statistics of the file.
     pub(crate) fn finish(self) -> FileStats {
-        FileStats { rows: self.rows, leaves: self.leaves.into_iter().map(|l| l.stats).collect() }
+        FileStats { rows: self.rows, leaves: self.leaves.into_iter().map(Leaf::finish).collect() }
+    }
+}
+
+impl Leaf {
+    fn observe_bytes(&mut self, values: &BinaryArray, nulls: Option<&NullBuffer>) {
+        for i in valid_rows(values.len(), nulls) {
+            let value = values.value(i);
+            match &mut self.byte_bounds {
+                Some((low, _)) if value < low.as_slice() => *low = value.to_vec(),
+                Some((_, high)) if value > high.as_slice() => *high = value.to_vec(),
+                Some(_) => {}
+                none => *none = Some((value.to_vec(), value.to_vec())),
+            }
+        }
+    }
+
+    /// A bound that is no text has no place in the log; strings compare by their bytes, so the other one holds.
+    fn finish(mut self) -> LeafStats {
+        if let Some((low, high)) = self.byte_bounds {
+            self.stats.min = String::from_utf8(low).ok().map(Scalar::String);
+            self.stats.max = String::from_utf8(high).ok().map(Scalar::String);
+        }
+        self.stats
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{
-    DataType as ArrowType, Field as ArrowField, Fields, Schema as ArrowSchema, SchemaRef, TimeUnit,
+    DataType as ArrowType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef, TimeUnit,
 };
 use lakesmith_core::table::{DataType, Field, ReadSpec, RowTrackingColumns, WriteSpec};
 use lakesmith_core::{Error, Result};
@@ -17,18 +17,29 @@ use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 const EXTENSION_NAME: (&str, &str) = ("ARROW:extension:name", "arrow.parquet.variant");
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
+/// How strings are handled between reading and writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strings {
+    /// As text: each is checked to be UTF-8.
+    Text,
+    /// As the bytes that they are: Spark stores whatever was cast to a string.
+    Bytes,
+}
+
 /// Columns of the output files: data columns, then partition columns, then the hidden row-tracking columns.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    /// All columns.
+    /// All columns as they are held in memory.
     pub schema: SchemaRef,
+    /// All columns as the files declare them.
+    pub declared: SchemaRef,
     /// The data columns that files hold (VOID columns are in no file), in order.
     pub data: Vec<Field>,
 }
 
 impl Target {
     /// The target of a task; `annotate_variant` keeps the VARIANT annotation of its inputs.
-    pub(crate) fn new(read: &ReadSpec, write: &WriteSpec, annotate_variant: bool) -> Result<Target> {
+    pub(crate) fn new(read: &ReadSpec, write: &WriteSpec, annotate_variant: bool, strings: Strings) -> Result<Target> {
         let mut fields = Vec::new();
         let mut data = Vec::new();
         for field in &read.schema.fields {
@@ -46,8 +57,30 @@ impl Target {
         if fields.is_empty() {
             return Err(Error::unsupported("the table has no column that a data file can hold; add a column first"));
         }
-        Ok(Target { schema: Arc::new(ArrowSchema::new(fields)), data })
+        let declared: SchemaRef = Arc::new(ArrowSchema::new(fields));
+        let schema = match strings {
+            Strings::Text => Arc::clone(&declared),
+            Strings::Bytes => {
+                // Partition columns hold values of the log, which is text.
+                let held = declared.fields().iter().enumerate();
+                let held = held.map(|(i, f)| if i < data.len() { with_bytes(f) } else { Arc::clone(f) });
+                Arc::new(ArrowSchema::new(held.collect::<Fields>()))
+            }
+        };
+        Ok(Target { schema, declared, data })
     }
+}
+
+/// The field with bytes in the place of strings.
+fn with_bytes(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        ArrowType::Utf8 => ArrowType::Binary,
+        ArrowType::Struct(children) => ArrowType::Struct(children.iter().map(with_bytes).collect()),
+        ArrowType::List(inner) => ArrowType::List(with_bytes(inner)),
+        ArrowType::Map(entries, sorted) => ArrowType::Map(with_bytes(entries), *sorted),
+        other => other.clone(),
+    };
+    Arc::new(ArrowField::clone(field).with_data_type(data_type))
 }
 
 /// The Parquet schema of `schema`, with variants annotated as Spark does: version 1 of their specification.

@@ -70,7 +70,7 @@ impl Location {
         if user_text.is_empty() {
             return Err(Error::usage("the location is empty; give a path or a URL"));
         }
-        match split_scheme(user_text) {
+        match Self::split_scheme(user_text) {
             Some((scheme, rest)) if rest.starts_with("//") || scheme.eq_ignore_ascii_case("file") => {
                 Self::from_uri(scheme, rest, ErrorKind::Usage)
             }
@@ -136,7 +136,7 @@ impl Location {
     /// # Source
     /// Delta protocol, "Add File and Remove File": `path` is a URI as specified by RFC 2396.
     pub fn resolve(&self, log_path: &str) -> Result<Location> {
-        if let Some((scheme, rest)) = split_scheme(log_path) {
+        if let Some((scheme, rest)) = Self::split_scheme(log_path) {
             return Self::from_uri(scheme, rest, ErrorKind::Corrupt);
         }
         let decoded = decode(log_path, ErrorKind::Corrupt)?;
@@ -149,6 +149,15 @@ impl Location {
             Error::corrupt("a path in the log climbs above the root of its storage").with("path", log_path)
         })?;
         Ok(Location { scheme: self.scheme, authority: self.authority.clone(), key })
+    }
+
+    /// Splits `scheme:rest` as RFC 2396 does: a letter, then letters, digits, `+`, `.` or `-`; `None` without a scheme.
+    pub fn split_scheme(text: &str) -> Option<(&str, &str)> {
+        let (scheme, rest) = text.split_once(':')?;
+        let mut bytes = scheme.bytes();
+        let first = bytes.next()?;
+        (first.is_ascii_alphabetic() && bytes.all(|b| b.is_ascii_alphanumeric() || b"+.-".contains(&b)))
+            .then_some((scheme, rest))
     }
 
     /// The on-disk path of `self` below `root`; empty for the root itself, `None` when it lies elsewhere.
@@ -285,15 +294,6 @@ impl fmt::Debug for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
-}
-
-/// Splits `scheme:rest` as RFC 2396 does: a letter, then letters, digits, `+`, `.` or `-`.
-fn split_scheme(text: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = text.split_once(':')?;
-    let mut bytes = scheme.bytes();
-    let first = bytes.next()?;
-    (first.is_ascii_alphabetic() && bytes.all(|b| b.is_ascii_alphanumeric() || b"+.-".contains(&b)))
-        .then_some((scheme, rest))
 }
 
 /// `container@account.host`, one spelling for `abfs`, `wasb` and their secure forms, without a password.

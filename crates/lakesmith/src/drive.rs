@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lakesmith_core::op::RewriteLimits;
 use lakesmith_core::plan::{self, FileGroup, GroupResult, RewritePlan};
 use lakesmith_core::table::{
-    DataFile, FileId, GroupEdit, NewFile, OperationInfo, RewriteOutcome, RewriteTask, VersionEdit, WriteSpec,
+    DataFile, FileId, GroupEdit, LeftOut, NewFile, OperationInfo, RewriteOutcome, RewriteTask, VersionEdit, WriteSpec,
 };
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_delta::{CommitContext, CommitResult, DeltaTable, Needs};
@@ -30,6 +30,8 @@ pub(crate) struct Driven {
     pub done: Vec<GroupResult>,
     /// Groups given up because another writer touched their files.
     pub dropped: u64,
+    /// Files that hold something that is not rewritten; their groups went on without them.
+    pub left_out: Vec<LeftOut>,
     /// Commits made.
     pub batches: u64,
     /// Tasks at once.
@@ -43,6 +45,8 @@ pub(crate) struct Drive<'a> {
     pub root: &'a Location,
     pub limits: &'a RewriteLimits,
     pub operation: OperationInfo,
+    /// True if rewriting a file alone can be worth a commit.
+    pub purges: bool,
 }
 
 impl Drive<'_> {
@@ -57,11 +61,16 @@ impl Drive<'_> {
         }
         self.check_space(&plan)?;
         let total_bytes = plan.input_bytes();
+        let files: u64 = plan.groups.iter().map(|g| g.files.len() as u64).sum();
         self.session.options.progress.begin("rewriting", total_bytes);
         let result = self.run_batches(table, plan, &mut driven);
         self.session.options.progress.end();
         match result {
-            Ok(()) => Ok(driven),
+            Ok(()) => match driven.left_out.first() {
+                // Not one file could be rewritten: that is what the user must know, not that there was little to do.
+                Some(first) if driven.left_out.len() as u64 == files => Err(first.error()),
+                _ => Ok(driven),
+            },
             Err(error) if driven.batches > 0 => Err(error.with("committed_batches", driven.batches)),
             Err(error) => Err(error),
         }
@@ -106,14 +115,25 @@ impl Drive<'_> {
         let tasks = self.tasks(base, groups)?;
         let (outcomes, parallelism) = self.execute(tasks)?;
         driven.parallelism = driven.parallelism.max(parallelism);
+        let worth: Vec<bool> = groups.iter().zip(&outcomes).map(|(g, o)| self.is_worth_a_commit(base, g, o)).collect();
+        let (worth, worthless): (Vec<usize>, Vec<usize>) = (0..groups.len()).partition(|i| worth[*i]);
         let edit = VersionEdit {
-            groups: groups.iter().zip(&outcomes).map(|(g, o)| group_edit(base, g, o)).collect(),
+            groups: worth.iter().map(|i| group_edit(base, &groups[*i], &outcomes[*i])).collect(),
             operation: self.operation.clone(),
             ..Default::default()
         };
         let outputs = |i: usize| outcomes[i].outputs.iter().map(|f| self.root.join(&f.path)).collect::<Vec<_>>();
+        self.sweep(worthless.into_iter().flat_map(outputs).collect(), UncommittedProof::never_tried());
+        for left in outcomes.iter().flat_map(|o| &o.left_out) {
+            let column = left.column.as_deref().unwrap_or_default();
+            tracing::warn!(path = left.path, column, reason = left.reason, "a file is left as it is");
+            driven.left_out.push(left.clone());
+        }
+        if worth.is_empty() {
+            return Ok(());
+        }
         if let Err(error) = self.session.options.cancel.check() {
-            self.sweep((0..outcomes.len()).flat_map(outputs).collect(), UncommittedProof::never_tried());
+            self.sweep(worth.into_iter().flat_map(outputs).collect(), UncommittedProof::never_tried());
             return Err(error);
         }
         let context = CommitContext {
@@ -128,32 +148,46 @@ impl Drive<'_> {
                 driven.version_after = Some(committed.version);
                 driven.batches += 1;
                 driven.dropped += committed.groups_dropped.len() as u64;
-                for i in committed.groups_done {
+                for i in committed.groups_done.iter().map(|i| worth[*i]) {
                     let added_sizes = outcomes[i].outputs.iter().map(|f| f.size).collect();
-                    driven.done.push(GroupResult { removed: origins[i].clone(), added_sizes });
+                    let stays = |at: usize| outcomes[i].left_out.iter().any(|l| l.input == groups[i].files[at]);
+                    let removed = origins[i].iter().enumerate().filter(|(at, _)| !stays(*at)).map(|(_, id)| *id);
+                    driven.done.push(GroupResult { removed: removed.collect(), added_sizes });
                 }
                 // The groups were dropped after a winner took each version that they were part of.
                 self.sweep(
-                    committed.groups_dropped.iter().flat_map(|i| outputs(*i)).collect(),
-                    UncommittedProof { tried_versions: Vec::new(), all_taken_by_others: true },
+                    committed.groups_dropped.iter().flat_map(|i| outputs(worth[*i])).collect(),
+                    UncommittedProof { tried_versions: committed.versions_lost, all_taken_by_others: true },
                 );
                 Ok(())
             }
-            CommitResult::NothingLeft { groups_dropped } => {
+            CommitResult::NothingLeft { groups_dropped, versions_lost } => {
                 driven.dropped += groups_dropped.len() as u64;
                 self.sweep(
-                    groups_dropped.iter().flat_map(|i| outputs(*i)).collect(),
-                    UncommittedProof { tried_versions: Vec::new(), all_taken_by_others: true },
+                    groups_dropped.iter().flat_map(|i| outputs(worth[*i])).collect(),
+                    UncommittedProof { tried_versions: versions_lost, all_taken_by_others: true },
                 );
                 Ok(())
             }
             CommitResult::Failed { error, tried_versions, all_taken_by_others } => {
                 self.sweep(
-                    (0..outcomes.len()).flat_map(outputs).collect(),
+                    worth.into_iter().flat_map(outputs).collect(),
                     UncommittedProof { tried_versions, all_taken_by_others },
                 );
                 Err(error)
             }
+        }
+    }
+
+    /// A group that came down to one file is left as it is, or every run would write that file again.
+    fn is_worth_a_commit(&self, base: &DeltaTable, group: &FileGroup, outcome: &RewriteOutcome) -> bool {
+        let mut rewritten = group.files.iter().filter(|id| outcome.left_out.iter().all(|l| l.input != **id));
+        match (rewritten.next(), rewritten.next()) {
+            (None, _) => false,
+            (Some(only), None) if !outcome.left_out.is_empty() => {
+                self.purges || base.state.files.get(*only).deletes.is_some()
+            }
+            _ => true,
         }
     }
 
@@ -257,7 +291,7 @@ fn group_edit(base: &DeltaTable, group: &FileGroup, outcome: &RewriteOutcome) ->
     let mut marks = group.marks.clone();
     marks.tags.extend(lakesmith_delta::required_tags(base));
     GroupEdit {
-        removed: group.files.clone(),
+        removed: group.files.iter().copied().filter(|id| outcome.left_out.iter().all(|l| l.input != *id)).collect(),
         added: outcome
             .outputs
             .iter()

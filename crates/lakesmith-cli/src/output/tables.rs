@@ -158,7 +158,12 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
     let (read, written) = (format_bytes(report.bytes_read), format_bytes(report.bytes_written));
     rows.push(("requests", format!("{}, {read} read, {written} written", report.requests)));
     rows.push(("seconds", format!("{:.2}", elapsed.as_secs_f64())));
-    pairs(out, &rows)
+    pairs(out, &rows)?;
+    for file in &report.left_out {
+        let column = file.column.as_ref().map_or_else(String::new, |c| format!(", column {c}"));
+        out.line(&printable(&format!("left out: {}{column}: {}", file.path, file.reason)))?;
+    }
+    Ok(())
 }
 
 fn detail(report: &DetailReport) -> Vec<(&'static str, String)> {

@@ -218,6 +218,8 @@ pub struct OptimizeReport {
     pub groups_done: u64,
     /// Groups dropped because another writer touched their files.
     pub groups_dropped: u64,
+    /// Files that stay as they are because they hold something that is not rewritten.
+    pub left_out: Vec<LeftOutFile>,
     /// What would be done; empty unless `--dry-run`.
     pub planned: Vec<PlannedGroup>,
     /// Storage requests made.
@@ -226,4 +228,16 @@ pub struct OptimizeReport {
     pub bytes_read: u64,
     /// Bytes written to storage.
     pub bytes_written: u64,
+}
+
+/// A file that was left as it is.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct LeftOutFile {
+    /// Its canonical location.
+    pub path: String,
+    /// The column that is the reason, if one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// Why, and the way out.
+    pub reason: String,
 }

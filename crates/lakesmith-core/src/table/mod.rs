@@ -17,7 +17,8 @@ pub use file_table::{DataFile, FileId, FileTable, FileTableBuilder, NewRow};
 pub use marks::FileMarks;
 pub use partition::PartitionTuple;
 pub use rewrite::{
-    InputFile, ReadSpec, RewriteOutcome, RewriteTask, RowMapSegment, RowTrackingColumns, WriteSpec, WrittenFile,
+    InputFile, LeftOut, ReadSpec, RewriteOutcome, RewriteTask, RowMapSegment, RowTrackingColumns, WriteSpec,
+    WrittenFile,
 };
 pub use scalar::Scalar;
 pub use schema::{DataType, Field, Schema};

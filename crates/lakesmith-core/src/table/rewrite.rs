@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::Error;
+
 use super::{DeleteInfo, Field, FileId, FileStats, PartitionTuple, Schema};
 
 /// How input files are to be read.
@@ -136,4 +138,41 @@ pub struct RewriteOutcome {
     pub bytes_out: u64,
     /// Equal hashes of inputs and outputs, when verification was asked for.
     pub content_hash: Option<u64>,
+    /// Inputs of which no row is in the outputs, because they hold something that is not rewritten.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An input that stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct LeftOut {
+    /// The input.
+    pub input: FileId,
+    /// Its canonical location.
+    pub path: String,
+    /// The column that is the reason, if one is.
+    pub column: Option<String>,
+    /// Why, and the way out.
+    pub reason: String,
+}
+
+impl LeftOut {
+    /// The refusal of `input` by `error`.
+    pub fn new(input: &InputFile, error: &Error) -> Self {
+        Self {
+            input: input.id,
+            path: input.location.clone(),
+            column: error.context_value("column").map(str::to_owned),
+            reason: error.message().to_owned(),
+        }
+    }
+
+    /// The refusal as an error.
+    pub fn error(&self) -> Error {
+        let error = Error::unsupported(&self.reason);
+        let error = match &self.column {
+            Some(column) => error.with("column", column),
+            None => error,
+        };
+        error.with("path", &self.path)
+    }
 }

@@ -127,7 +127,8 @@ async fn a_shrunken_vector_drops_the_group() {
     let base = bench.load().await;
     let restored = [with(remove("a"), "remove", &dv(1, 5)), with(add("a", 10), "add", &dv(50, 2))];
     bench.put(1, &restored).await;
-    let CommitResult::NothingLeft { groups_dropped } = bench.commit(&base, &edit(&base, &[(&["a"], "x")])).await else {
+    let CommitResult::NothingLeft { groups_dropped, .. } = bench.commit(&base, &edit(&base, &[(&["a"], "x")])).await
+    else {
         panic!()
     };
     assert_eq!(groups_dropped, [0]);

@@ -39,6 +39,14 @@ async fn a_gap_in_the_log_is_corrupt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_lost_its_beginning_is_corrupt() {
+    let table = TestTable::with_commits(&[&first("{}"), &first("{}"), &add("c.parquet", None, 1)]);
+    std::fs::remove_file(table.commit_path(0)).unwrap();
+    let error = table.error().await;
+    assert_eq!((error.kind(), error.class_name()), (ErrorKind::Corrupt, "DELTA_TRUNCATED_TRANSACTION_LOG"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_truncated_checkpoint_is_corrupt() {
     let table = TestTable::golden("log_cleaned");
     for entry in std::fs::read_dir(table.path().join("_delta_log")).unwrap() {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
 
+mod broken_checkpoints;
 mod checkpoints;
 mod commit_bench;
 mod commit_faults;
@@ -14,5 +15,6 @@ mod load_errors;
 mod properties;
 mod replay;
 mod specs;
+mod spellings;
 mod tables;
 mod vectors;

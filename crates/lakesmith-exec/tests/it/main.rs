@@ -5,6 +5,7 @@ mod bench_table;
 mod deletes;
 mod faults;
 mod fixtures;
+mod odd_values;
 mod schema_changes;
 mod timestamps;
 mod values;

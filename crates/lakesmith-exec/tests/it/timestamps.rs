@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, Date32Array, RecordBatch};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
-use lakesmith_core::ErrorKind;
 use lakesmith_core::table::DataType;
 use parquet::data_type::{Int64Type as ParquetInt64, Int96, Int96Type};
 use parquet::file::metadata::KeyValue;
@@ -76,13 +75,13 @@ fn int96_of_any_year_keeps_its_instant() {
 }
 
 #[test]
-fn early_dates_of_the_legacy_calendar_are_refused_and_later_ones_kept() {
+fn early_dates_of_the_legacy_calendar_are_left_out_and_later_ones_kept() {
     let legacy = || Some(vec![KeyValue::new("org.apache.spark.legacyINT96".to_owned(), String::new())]);
     let mut bench = Bench::new();
     bench.add_bytes(&int96_file(legacy()));
-    let error = bench.run(read(), plain_write()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert_eq!(error.context_value("column"), Some("t"), "{error}");
+    let outcome = bench.run(read(), plain_write()).unwrap();
+    assert_eq!((outcome.rows_in, outcome.left_out[0].column.as_deref()), (0, Some("t")));
+    assert!(outcome.left_out[0].reason.contains("rewrite it with Spark"), "{:?}", outcome.left_out);
 
     let mut bench = Bench::new();
     let dates =

@@ -1,10 +1,10 @@
 //! OPTIMIZE: compaction of small files.
 
 use lakesmith_core::Result;
-use lakesmith_core::op::optimize::PlannedGroup;
+use lakesmith_core::op::optimize::{LeftOutFile, PlannedGroup};
 use lakesmith_core::op::{Compat, OptimizeOptions, OptimizeReport, Report, RewriteLimits, TimeTravel};
 use lakesmith_core::plan::{self, MetricsInput, RewritePlan};
-use lakesmith_core::table::{OperationInfo, TableState};
+use lakesmith_core::table::{LeftOut, OperationInfo, TableState};
 use lakesmith_delta::DeltaTable;
 use lakesmith_storage::{Location, Store};
 
@@ -22,8 +22,9 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
         parameters: parameters(&table.state, options),
         user_metadata: options.limits.user_metadata.clone(),
     };
+    let limits = &options.limits;
     let rewrite =
-        Rewrite { session, store, root, table: &table, limits: &options.limits, start_time_ms, compat: options.compat };
+        Rewrite { session, store, root, table: &table, limits, start_time_ms, compat: options.compat, purges: false };
     rewrite.run(plan, operation)
 }
 
@@ -54,6 +55,8 @@ pub(super) struct Rewrite<'a> {
     pub limits: &'a RewriteLimits,
     pub start_time_ms: i64,
     pub compat: Compat,
+    /// True if rewriting a file alone can be worth a commit.
+    pub purges: bool,
 }
 
 impl Rewrite<'_> {
@@ -65,8 +68,14 @@ impl Rewrite<'_> {
         let (driven, planned) = if self.limits.dry_run {
             (Driven::default(), planned(&self.table.state, &plan))
         } else {
-            let drive =
-                Drive { session: self.session, store: self.store, root: self.root, limits: self.limits, operation };
+            let drive = Drive {
+                session: self.session,
+                store: self.store,
+                root: self.root,
+                limits: self.limits,
+                operation,
+                purges: self.purges,
+            };
             (drive.run(self.table, plan)?, Vec::new())
         };
         let metrics = plan::optimize_metrics(&MetricsInput {
@@ -90,12 +99,17 @@ impl Rewrite<'_> {
             metrics,
             groups_done: driven.done.len() as u64,
             groups_dropped: driven.dropped,
+            left_out: driven.left_out.into_iter().map(left_out).collect(),
             planned,
             requests: requests.total(),
             bytes_read: requests.bytes_read,
             bytes_written: requests.bytes_written,
         })))
     }
+}
+
+fn left_out(file: LeftOut) -> LeftOutFile {
+    LeftOutFile { path: file.path, column: file.column, reason: file.reason }
 }
 
 fn planned(state: &TableState, plan: &RewritePlan) -> Vec<PlannedGroup> {

@@ -29,7 +29,7 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &R
         user_metadata: options.limits.user_metadata.clone(),
     };
     let limits = &options.limits;
-    Rewrite { session, store, root, table: &table, limits, start_time_ms, compat: Compat::Lakesmith }
+    Rewrite { session, store, root, table: &table, limits, start_time_ms, compat: Compat::Lakesmith, purges: true }
         .run(plan, operation)
 }
 

@@ -4,6 +4,7 @@
 
 mod conflicts;
 mod fault_sweep;
+mod left_out;
 mod rewriting;
 mod tables;
 mod vectors;

@@ -1,0 +1,152 @@
+//! A misleading hint or a broken checkpoint: the same state comes from what else the log holds, or the load is refused.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use lakesmith_core::ErrorKind;
+use lakesmith_core::op::TimeTravel;
+use lakesmith_delta::write_checkpoint;
+
+use crate::tables::{PROTOCOL, TestTable, add, metadata};
+
+/// Versions 0 to 9, checkpoints of the versions given, the last of which the hint names.
+async fn table(checkpoints: &[u64]) -> TestTable {
+    let first = format!("{PROTOCOL}\n{}\n{}", metadata("string", false, "{}"), add("f0", None, 1));
+    let later: Vec<String> = (1..10).map(|v| add(&format!("f{v}"), None, 1)).collect();
+    let commits: Vec<&str> = std::iter::once(first.as_str()).chain(later.iter().map(String::as_str)).collect();
+    let table = TestTable::with_commits(&commits);
+    for version in checkpoints {
+        write_checkpoint(&table.store(), &table.root(), *version).await.unwrap();
+    }
+    table
+}
+
+fn log(table: &TestTable, name: &str) -> PathBuf {
+    table.path().join("_delta_log").join(name)
+}
+
+fn checkpoint(table: &TestTable, version: u64) -> PathBuf {
+    log(table, &format!("{version:020}.checkpoint.parquet"))
+}
+
+async fn assert_whole(table: &TestTable, what: &str) {
+    let loaded = table.try_load(TimeTravel::Latest).await.unwrap_or_else(|e| panic!("{what}: {e:?}"));
+    let files: BTreeSet<_> = loaded.state.files.iter().map(|f| f.path.to_owned()).collect();
+    let expected: BTreeSet<_> = (0..10).map(|v| format!("f{v}")).collect();
+    assert_eq!((loaded.state.version, files), (9, expected), "{what}");
+}
+
+fn damages() -> Vec<(&'static str, fn(&Path))> {
+    vec![
+        ("empty", |path| std::fs::write(path, "").unwrap()),
+        ("text", |path| std::fs::write(path, "not a parquet file at all").unwrap()),
+        ("half", |path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("garbled head", |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            let half = bytes.len() / 2;
+            bytes[4..half].fill(0xAB);
+            std::fs::write(path, bytes).unwrap();
+        }),
+        ("footer only", |path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[bytes.len() - 8..]).unwrap();
+        }),
+        ("gone", |path| std::fs::remove_file(path).unwrap()),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_checkpoint_is_passed_over() {
+    for (what, damage) in damages() {
+        let with_older = table(&[3, 6]).await;
+        damage(&checkpoint(&with_older, 6));
+        assert_whole(&with_older, what).await;
+        let alone = table(&[6]).await;
+        damage(&checkpoint(&alone, 6));
+        assert_whole(&alone, what).await;
+        let both = table(&[3, 6]).await;
+        damage(&checkpoint(&both, 6));
+        damage(&checkpoint(&both, 3));
+        assert_whole(&both, what).await;
+        write_checkpoint(&both.store(), &both.root(), 9).await.unwrap();
+        assert_eq!(both.load().await.log.checkpoint_version, Some(9), "{what}");
+        assert_whole(&both, what).await;
+        write_checkpoint(&alone.store(), &alone.root(), 6).await.unwrap();
+        let at_six = alone.try_load(TimeTravel::Version(6)).await.unwrap();
+        assert_eq!(at_six.log.checkpoint_version, Some(6), "{what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_misleading_hint_is_passed_over() {
+    for hint in [
+        "",
+        "{",
+        "[]",
+        "null",
+        r#"{"version":"six","size":1}"#,
+        r#"{"version":4,"size":1}"#,
+        r#"{"version":50,"size":1}"#,
+        r#"{"version":-1,"size":1}"#,
+        r#"{"version":6,"size":1,"parts":3}"#,
+        r#"{"version":18446744073709551615,"size":1}"#,
+    ] {
+        for checkpoints in [&[][..], &[3, 6]] {
+            let table = table(checkpoints).await;
+            std::fs::write(log(&table, "_last_checkpoint"), hint).unwrap();
+            assert_whole(&table, hint).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_only_the_broken_checkpoint_holds_is_not_replaced_by_an_older_one() {
+    for (what, damage) in damages().into_iter().filter(|(what, _)| *what != "gone") {
+        for gone_up_to in [6, 9] {
+            let table = table(&[6, 9]).await;
+            damage(&checkpoint(&table, if gone_up_to == 6 { 6 } else { 9 }));
+            if gone_up_to == 6 {
+                std::fs::remove_file(checkpoint(&table, 9)).unwrap();
+            }
+            for version in 4..=gone_up_to {
+                std::fs::remove_file(table.commit_path(version)).unwrap();
+            }
+            if gone_up_to == 9 {
+                damage(&checkpoint(&table, 6));
+            }
+            let error = table.error().await;
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{what} {gone_up_to}: {error:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_or_broken_sidecar_is_passed_over() {
+    let mut tried = 0;
+    for (what, damage) in damages() {
+        for entry in std::fs::read_dir(crate::tables::golden_folder()).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let golden = crate::tables::golden_folder().join(&name).join("_delta_log");
+            let whole = golden.join(format!("{:020}.json", 0)).exists();
+            let Ok(sidecars) = std::fs::read_dir(golden.join("_sidecars")) else { continue };
+            if !whole {
+                continue;
+            }
+            let table = TestTable::golden(&name);
+            let before = table.load().await;
+            for sidecar in sidecars {
+                damage(&log(&table, "_sidecars").join(sidecar.unwrap().file_name()));
+                tried += 1;
+            }
+            let after = table.try_load(TimeTravel::Latest).await.unwrap_or_else(|e| panic!("{name} {what}: {e:?}"));
+            let files = |t: &lakesmith_delta::DeltaTable| {
+                t.state.files.iter().map(|f| f.path.to_owned()).collect::<BTreeSet<_>>()
+            };
+            assert_eq!((after.state.version, files(&after)), (before.state.version, files(&before)), "{name} {what}");
+        }
+    }
+    assert!(tried > 0, "no golden table has both sidecars and its whole log");
+}
