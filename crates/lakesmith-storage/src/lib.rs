@@ -17,6 +17,7 @@ mod local;
 pub mod location;
 mod metered;
 pub mod open;
+mod resume;
 mod space;
 pub mod store;
 pub mod sweep;

@@ -14,6 +14,7 @@ use object_store::{ObjectStore, RetryConfig};
 
 use crate::encoding::redact;
 use crate::location::{Location, Scheme};
+use crate::resume::Resuming;
 
 /// How to reach a storage.
 ///
@@ -114,15 +115,16 @@ fn hadoop_setting(key: &str, value: &str) -> Option<(String, String)> {
 static MEMORY: LazyLock<Mutex<BTreeMap<String, Arc<InMemory>>>> = LazyLock::new(Mutex::default);
 
 pub(crate) fn open(root: &Location, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
+    let remote = |store| Arc::new(Resuming::new(store, options.retry_timeout)) as Arc<dyn ObjectStore>;
     Ok(match root.kind() {
         Scheme::File => Arc::new(crate::local::LocalStore),
         Scheme::Memory => {
             let mut stores = MEMORY.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             Arc::clone(stores.entry(root.authority().to_owned()).or_default()) as Arc<dyn ObjectStore>
         }
-        Scheme::S3 => s3(root, options)?,
-        Scheme::Gcs => gcs(root, options)?,
-        Scheme::Abfss | Scheme::Azure => azure(root, options)?,
+        Scheme::S3 => remote(s3(root, options)?),
+        Scheme::Gcs => remote(gcs(root, options)?),
+        Scheme::Abfss | Scheme::Azure => remote(azure(root, options)?),
     })
 }
 
