@@ -1,4 +1,4 @@
-"""One compaction by one contestant, in a process of its own: contestant.py PEER TABLE TARGET_BYTES."""
+"""One piece of work by one contestant, in a process of its own: contestant.py PEER WORK TABLE [TARGET_BYTES]."""
 
 import json
 import os
@@ -8,14 +8,22 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests"))
 
 
-def deltalake(table, target):
+def deltalake_compact(table, target):
     from deltalake import DeltaTable, WriterProperties
 
     # Its default codec is another one than the table's; the same codec makes the same work.
-    DeltaTable(table).optimize.compact(target_size=target, writer_properties=WriterProperties(compression="SNAPPY"))
+    DeltaTable(table).optimize.compact(target_size=int(target), writer_properties=WriterProperties(compression="SNAPPY"))
 
 
-def spark(table, target):
+def deltalake_load(table):
+    started = time.monotonic()
+    from deltalake import DeltaTable
+
+    found = len(DeltaTable(table).file_uris())
+    print(json.dumps({"seconds": time.monotonic() - started, "found": found}))
+
+
+def spark_compact(table, target):
     import tempfile
 
     import spark_session
@@ -24,24 +32,29 @@ def spark(table, target):
     session.conf.set("spark.databricks.delta.optimize.maxFileSize", target)
     started = time.monotonic()
     session.sql(f"OPTIMIZE delta.`{table}`").collect()
-    print(json.dumps({"seconds": time.monotonic() - started, "peak": _peak(session), "cpu": _cpu(session)}))
+    seconds, tree = time.monotonic() - started, family(session.sparkContext._gateway.proc.pid)
+    print(json.dumps({"seconds": seconds, "peak": sum(map(peak, tree)), "cpu": sum(map(cpu, tree))}))
     session.stop()
 
 
-def _proc(session):
-    return f"/proc/{session.sparkContext._gateway.proc.pid}"
+def family(process):
+    """A process and all that it started."""
+    with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as file:
+        children = file.read().split()
+    return [process, *(each for child in children for each in family(child))]
 
 
-def _peak(session):
-    with open(f"{_proc(session)}/status", encoding="ascii") as file:
+def peak(process):
+    with open(f"/proc/{process}/status", encoding="ascii") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
 
 
-def _cpu(session):
-    with open(f"{_proc(session)}/stat", encoding="ascii") as file:
+def cpu(process):
+    with open(f"/proc/{process}/stat", encoding="ascii") as file:
         fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    # Its own time and that of children that have ended.
+    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
-    {"deltalake": deltalake, "spark": spark}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
+    {each.__name__: each for each in (deltalake_compact, deltalake_load, spark_compact)}[f"{sys.argv[1]}_{sys.argv[2]}"](*sys.argv[3:])

@@ -33,7 +33,7 @@ def make(root, scale):
     os.makedirs(f"{root}/_delta_log")
     total, size = files * ROWS_A_FILE, 0
     schema = rows(0, 1, total).schema
-    _commit(root, 0, _creation(schema))
+    commit(root, 0, creation(schema, []))
     for version, first in enumerate(range(0, files, FILES_A_COMMIT), start=1):
         adds = []
         for number in range(first, min(first + FILES_A_COMMIT, files)):
@@ -44,7 +44,7 @@ def make(root, scale):
             bytes_ = os.stat(f"{root}/{name}").st_size
             size += bytes_
             adds.append(_add(name, bytes_, version, table))
-        _commit(root, version, adds)
+        commit(root, version, adds)
     return {"rows": total, "files": files, "bytes": size}
 
 
@@ -67,7 +67,7 @@ def rows(start, end, total, days=30):
     return pa.table({
         "event_id": position,
         "customer_id": customer,
-        "session_id": _strings(random, n, 16, LETTERS[:16]),
+        "session_id": text(random, n, 16, LETTERS[:16]),
         "device_id": random.integers(0, 100_000, n, dtype=np.int32),
         "event_ts": pa.array(happened).cast(micros),
         "ingest_ts": pa.array(arrival).cast(micros),
@@ -83,11 +83,12 @@ def rows(start, end, total, days=30):
         "is_mobile": random.random(n) < 0.6,
         "geo": geo,
         "amount": _decimals(random.integers(0, 1_000_000, n)),
-        "payload": _strings(random, n, 60, LETTERS),
+        "payload": text(random, n, 60, LETTERS),
     })
 
 
-def _strings(random, n, width, letters):
+def text(random, n, width, letters):
+    """Strings of one width, made of these letters."""
     data = letters[random.integers(0, len(letters), size=(n, width), dtype=np.uint8)]
     offsets = np.arange(0, (n + 1) * width, width, dtype=np.int32)
     return pa.StringArray.from_buffers(n, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data.tobytes()))
@@ -120,12 +121,13 @@ def _field(field):
     return {"name": field.name, "type": _type(field.type), "nullable": True, "metadata": {}}
 
 
-def _creation(schema):
+def creation(schema, partition_columns):
+    """Protocol and metadata of a new table."""
     text = json.dumps({"type": "struct", "fields": [_field(field) for field in schema]})
     return [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
         {"metaData": {"id": _uuid("table"), "format": {"provider": "parquet", "options": {}}, "schemaString": text,
-                      "partitionColumns": [], "configuration": {}, "createdTime": FIRST_COMMIT_MS}},
+                      "partitionColumns": partition_columns, "configuration": {}, "createdTime": FIRST_COMMIT_MS}},
     ]
 
 
@@ -139,7 +141,8 @@ def _add(name, size, version, table):
                     "dataChange": True, "stats": json.dumps(stats)}}
 
 
-def _commit(root, version, actions):
+def commit(root, version, actions):
+    """Writes a commit of these actions."""
     info = {"timestamp": _moment(version), "operation": "WRITE", "operationParameters": {"mode": "Append"}}
     with open(f"{root}/_delta_log/{version:020d}.json", "w", encoding="utf-8") as file:
         for action in [{"commitInfo": info}, *actions]:

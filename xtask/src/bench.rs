@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::oracle::Oracle;
 use crate::process;
@@ -11,21 +11,37 @@ use crate::process;
 /// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Size of the table: 1 is 10 million rows in 2,000 files, 1.8 GB
+    /// Benchmarks to run
+    #[arg(value_enum, default_value = "compact")]
+    names: Vec<Benchmark>,
+    /// compact: size of the table; 1 is 10 million rows in 2,000 files, 1.8 GB
     #[arg(long, default_value_t = 0.1)]
     scale: f64,
+    /// load: files in the table
+    #[arg(long, default_value_t = 620_000)]
+    files: u32,
     /// Runs of each contestant; medians are shown
     #[arg(long, default_value_t = 3)]
     repeats: u32,
     /// Contestants, of lakesmith, deltalake, spark
     #[arg(long, value_delimiter = ',', default_value = "lakesmith,deltalake,spark")]
     peers: Vec<String>,
-    /// Folder for the tables and their copies
+    /// Folder for the tables and their copies, and for the results as JSON
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
 
-/// Builds the release binary, makes the table if it is not there, runs the contestants in turn and prints one table.
+/// What can be measured.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Benchmark {
+    /// Compaction of many small files
+    Compact,
+    /// Loading the log of a table of very many files
+    Load,
+}
+
+/// Builds the release binary, makes the tables that are not there, runs the contestants in turn and prints one table for
+/// each benchmark.
 ///
 /// # Errors
 /// When a build, an installation or a contestant fails.
@@ -34,10 +50,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let binary = process::build_binary(root, true)?;
     let mut command = oracle.python(["bench/bench.py"]);
     command.env("LAKESMITH_BIN", binary);
-    command.args(["--scale", &options.scale.to_string(), "--repeats", &options.repeats.to_string()]);
-    command.args(["--peers", &options.peers.join(",")]);
+    command.args(options.names.iter().filter_map(|name| Some(name.to_possible_value()?.get_name().to_owned())));
+    command.args(["--scale", &options.scale.to_string(), "--files", &options.files.to_string()]);
+    command.args(["--repeats", &options.repeats.to_string(), "--peers", &options.peers.join(",")]);
     if let Some(data) = &options.data {
-        command.arg("--data").arg(data);
+        command.arg("--data").arg(std::path::absolute(data)?);
     }
     process::run(&mut command)
 }

@@ -26,7 +26,7 @@ enum Command {
     Test(test::Options),
     /// Check formatting and the rules of the house that no compiler knows
     Tidy,
-    /// Compare the compaction of Lakesmith, deltalake and Spark on generated tables
+    /// Compare Lakesmith with deltalake and Spark on generated tables
     Bench(bench::Options),
     /// Install the foreign readers (Spark, deltalake, DuckDB) without running anything
     Setup {

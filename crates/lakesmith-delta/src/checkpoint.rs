@@ -27,7 +27,7 @@ use parquet::file::properties::WriterProperties;
 use crate::actions::Metadata;
 use crate::engine::{self, KERNEL_ROOT, translate};
 use crate::features::check_features;
-use crate::last_checkpoint::{Hint, publish};
+use crate::last_checkpoint::{Hint, publish, published};
 use crate::load::{Needs, load};
 use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
@@ -66,7 +66,7 @@ const STATS_AS_STRUCT: &str = "delta.checkpoint.writeStatsAsStruct";
 pub struct CheckpointInfo {
     /// The version.
     pub version: u64,
-    /// What was written; `None` if a complete checkpoint of the version was there already.
+    /// What was written; `None` if a complete checkpoint of the version was there already and `_last_checkpoint` knew.
     pub written: Option<WrittenCheckpoint>,
 }
 
@@ -96,7 +96,8 @@ pub(crate) fn is_due(metadata: &Metadata, version: u64) -> bool {
 pub async fn write_checkpoint(store: &Store, root: &Location, version: u64) -> Result<CheckpointInfo> {
     let mut table = load(store, root, TimeTravel::Version(version), Needs::default()).await?;
     check_features(&table)?;
-    if table.log.checkpoint_version == Some(version) {
+    // A writer that stopped between the checkpoint and the hint is made up for by writing both again.
+    if table.log.checkpoint_version == Some(version) && published(store, root).await?.is_some_and(|v| v >= version) {
         return Ok(CheckpointInfo { version, written: None });
     }
     let written = match write(store, root, &table, true).await? {

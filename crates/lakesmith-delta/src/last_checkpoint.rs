@@ -27,22 +27,28 @@ pub(crate) struct Hint {
 /// # Errors
 /// `Unavailable` from the storage.
 pub(crate) async fn publish(store: &Store, root: &Location, hint: &Hint) -> Result<()> {
-    let location = root.join(&format!("{LOG_FOLDER}/_last_checkpoint"));
-    if present_version(store, &location).await?.is_some_and(|present| present > hint.version) {
+    if published(store, root).await?.is_some_and(|present| present > hint.version) {
         return Ok(());
     }
     let text = serde_json::to_vec(hint)
         .map_err(|e| Error::internal("the hint to the checkpoint could not be written as JSON").caused_by(e))?;
-    store.put(&location, Bytes::from(text)).await
+    store.put(&location(root), Bytes::from(text)).await
 }
 
-/// The version of the present hint; a damaged one counts for none and is replaced.
-async fn present_version(store: &Store, location: &Location) -> Result<Option<u64>> {
+fn location(root: &Location) -> Location {
+    root.join(&format!("{LOG_FOLDER}/_last_checkpoint"))
+}
+
+/// The version that the present hint names; a damaged one counts for none and is replaced.
+///
+/// # Errors
+/// `Unavailable` from the storage.
+pub(crate) async fn published(store: &Store, root: &Location) -> Result<Option<u64>> {
     #[derive(Deserialize)]
     struct Version {
         version: u64,
     }
-    match store.get(location).await {
+    match store.get(&location(root)).await {
         Ok(bytes) => Ok(serde_json::from_slice::<Version>(&bytes).ok().map(|v| v.version)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn location(text: &str) -> Location {
@@ -109,4 +111,38 @@ fn parents_and_names() {
     assert_eq!(file.parent().unwrap(), location("s3://b/t"));
     assert_eq!(location("s3://b").parent(), None);
     assert_eq!(location("s3://b").join("/x/"), location("s3://b/x"));
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_location_or_a_clear_error(
+        text in "(s3|s3a|gs|abfss|file|memory|hdfs|)(:|)(/|//|///|)[a-z@.:/%~# é\\PC]{0,24}|\\PC{0,30}",
+        below in "\\PC{0,20}",
+    ) {
+        match Location::parse(&text) {
+            Ok(parsed) => {
+                prop_assert_eq!(&Location::from_canonical(&parsed.to_string()).unwrap(), &parsed);
+                let inside = parsed.join(&below);
+                prop_assert!(inside.relative_to(&parsed).is_some(), "{} below {}", inside, parsed);
+            }
+            Err(error) => prop_assert!(error.kind() != ErrorKind::Internal, "{}", error),
+        }
+    }
+
+    #[test]
+    fn any_path_of_the_log_is_resolved_or_refused(path in "(\\.\\./|/|//|file:|%2e|%2F|%)*\\PC{0,30}") {
+        let root = location("/data/t");
+        match root.resolve(&path) {
+            Ok(resolved) => prop_assert!(!resolved.to_string().contains("/../"), "{}", resolved),
+            Err(error) => prop_assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{}", error),
+        }
+    }
+
+    #[test]
+    fn any_partition_value_comes_back_from_the_log(value in "[^\0]{1,20}") {
+        let root = location("s3://b/my table");
+        let on_disk = format!("s={}/part 1.parquet", Location::hive_escape(&value));
+        let resolved = root.resolve(&Location::encode_log_path(&on_disk)).unwrap();
+        prop_assert_eq!(resolved.relative_to(&root), Some(on_disk.as_str()));
+    }
 }

@@ -9,6 +9,7 @@ mod commit_faults;
 mod commit_races;
 mod commit_rebase;
 mod commit_tracking;
+mod damage;
 mod golden;
 mod history;
 mod load_errors;

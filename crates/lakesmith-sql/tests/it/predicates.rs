@@ -4,6 +4,8 @@ use lakesmith_core::predicate::{BoundPredicate, Expr, bind_partition_predicate};
 use lakesmith_core::table::{DataType, Field, PartitionTuple, Scalar, Schema};
 use lakesmith_core::{ErrorKind, Result};
 use lakesmith_sql::parse_predicate;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
 use serde_json::Value;
 
 /// Noon of 2026-11-30.
@@ -125,4 +127,32 @@ fn expressions_have_the_values_that_they_have_in_spark() {
         };
         (1..).zip(expected).map(same).collect::<Result<Vec<_>>>().map(Value::from)
     });
+}
+
+/// Expressions that Spark was asked, as material.
+fn expressions() -> Vec<String> {
+    let measured = [include_str!("spark/conditions.jsonl"), include_str!("spark/values.jsonl")];
+    let lines = measured.iter().flat_map(|text| text.lines());
+    lines.map(|line| serde_json::from_str::<(String, Value)>(line).unwrap().0).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Halves of two expressions, put together or one within the other: nonsense of the right words.
+    #[test]
+    fn expressions_put_together_at_random_have_a_value_or_a_clear_error(
+        first in select(expressions()), second in select(expressions()), at in any::<Index>(), to in any::<Index>(),
+    ) {
+        let cut = |text: &str, at: Index| {
+            let places: Vec<usize> = text.char_indices().map(|(i, _)| i).chain([text.len()]).collect();
+            places[at.index(places.len())]
+        };
+        let (head, tail) = (&first[..cut(&first, at)], &second[cut(&second, to)..]);
+        for text in [format!("{head}{tail}"), format!("{first} = {second}"), format!("concat({head}, {tail}) = p"), format!("({first}) + ({second}) > n")] {
+            if let Err(error) = ids(&text) {
+                prop_assert!(matches!(error.kind(), ErrorKind::Usage | ErrorKind::Unsupported), "{}: {:?}", text, error);
+            }
+        }
+    }
 }

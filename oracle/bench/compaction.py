@@ -1,0 +1,48 @@
+"""Compaction of one generated table, each time on a fresh copy.
+
+Figures are those of the whole process, but for Spark: its wall time leaves the start of the JVM out, its CPU time has
+it in, and both CPU time and memory are those of the JVM and its children.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import events
+import measure
+
+TARGET = 256 << 20
+MIB = 1 << 20
+
+
+class Compaction:
+    peers = ("lakesmith", "deltalake", "spark")
+    unit = "rows"
+
+    def __init__(self, options):
+        self.table, self.data = os.path.join(options.data, f"events-{options.scale:g}"), options.data
+        facts = measure.made_once(self.table, lambda path: events.make(path, options.scale))
+        self.units = facts["rows"]
+        self.title = f"compact: {facts['rows']:,} rows, {facts['files']:,} files, {facts['bytes'] / MIB:,.0f} MiB; target {TARGET // MIB} MiB"
+
+    def once(self, peer):
+        """Measures one run on a fresh copy, and checks that it lost no row."""
+        copy = os.path.join(self.data, "copy")
+        shutil.rmtree(copy, ignore_errors=True)
+        # Data files are never written to again, so links will do; the log is copied.
+        shutil.copytree(self.table, copy, copy_function=lambda a, b: (shutil.copy2 if "_delta_log" in a else os.link)(a, b))
+        measured, _ = measure.timed(command(peer, copy))
+        shape = subprocess.run([sys.executable, os.path.join(measure.HERE, "shape.py"), self.table, copy], capture_output=True, check=True, text=True)
+        shutil.rmtree(copy)
+        shape = json.loads(shape.stdout)
+        if shape.pop("rows_before") != shape["rows"]:
+            raise SystemExit(f"{peer} changed the number of rows to {shape['rows']}")
+        return {**measured, "files": shape["files"], "bytes": shape["bytes"]}
+
+
+def command(peer, table):
+    if peer == "lakesmith":
+        return [os.environ["LAKESMITH_BIN"], "optimize", table, "--target-size", f"{TARGET // MIB}MiB", "--json"]
+    return measure.contestant(peer, "compact", table, TARGET)
