@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::CommandFactory;
-use lakesmith::op::{HistoryOptions, Operation, Report};
+use lakesmith::op::{CheckpointOptions, HistoryOptions, Operation};
 use lakesmith::{Cancel, DemoOptions, Error, Progress, Result, Session, SessionOptions};
 
 use crate::args::{Cli, DemoArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, Verb};
@@ -33,7 +33,10 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
         Verb::Sql(args) => return context.sql(&args),
         Verb::Detail(args) => context.report(&args.table, Operation::Detail(args.at())),
         Verb::Files(args) => context.report(&args.table, Operation::Files(args.at())),
-        Verb::Checkpoint(args) => context.report(&args.table, Operation::Checkpoint),
+        Verb::Checkpoint(args) => {
+            let options = CheckpointOptions { clean_log: args.clean_log, dry_run: args.dry_run };
+            context.report(&args.table, Operation::Checkpoint(options))
+        }
         Verb::History(args) => {
             let options = HistoryOptions { limit: args.limit, data_changes: args.data_changes };
             context.report(&args.table, Operation::History(options))
@@ -93,9 +96,6 @@ impl Context<'_> {
         self.screen.clear();
         if self.shared.json {
             return json::document(self.out, &report);
-        }
-        if let Report::Done { version } = report {
-            return self.out.line(&format!("checkpoint written at version {version}"));
         }
         tables::report(self.out, &report, started.elapsed())
     }

@@ -32,7 +32,7 @@ use crate::load::{Needs, load};
 use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
 use crate::log_view::ViewEngine;
-use crate::{features, tip};
+use crate::{features, log_cleanup, tip};
 
 const INTERVAL_DEFAULT: u64 = 10;
 /// Encoded bytes kept in memory before a row group is closed and sent.
@@ -129,6 +129,23 @@ async fn write(
     let (root, table) = (root.clone(), table.clone());
     let write = move || Replay { engine: &engine, root: &root, table: &table, stop_at_unusual }.write(sink, version);
     engine::blocking(write).await
+}
+
+/// What follows a commit of `version` whose interval asks for a checkpoint: the checkpoint, and cleaning up the log that
+/// it replaces. Failures are logged: the commit stands.
+pub(crate) async fn after_commit(store: &Store, root: &Location, version: u64, now_ms: i64) {
+    if let Err(error) = write_checkpoint(store, root, version).await {
+        tracing::warn!(version, %error, "the commit stands, but its checkpoint could not be written");
+        return;
+    }
+    let cleaned = async {
+        // The newest version says how long the log is kept, whoever made it.
+        let table = load(store, root, TimeTravel::Latest, Needs::default()).await?;
+        log_cleanup::after_checkpoint(store, root, &table, now_ms).await
+    };
+    if let Err(error) = cleaned.await {
+        tracing::warn!(version, %error, "the commit and its checkpoint stand, but older log files could not be removed");
+    }
 }
 
 struct Replay<'a> {

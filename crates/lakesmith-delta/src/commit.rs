@@ -27,8 +27,9 @@ use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
 use crate::spelling::{identity, is_plain};
 use crate::tip::Tip;
+use crate::version_checksum::Before;
 use crate::winners::Winner;
-use crate::{check_writable, checkpoint};
+use crate::{check_writable, checkpoint, version_checksum};
 
 /// The first wait after a lost race; it doubles up to the last.
 const BACKOFF_FIRST: Duration = Duration::from_millis(20);
@@ -94,7 +95,8 @@ pub enum CommitResult {
 
 /// Commits `edit` on top of `base`, or a new configuration (metadata and possibly protocol).
 ///
-/// A checkpoint follows where the table's interval asks for one; its failure is logged and does not fail the commit.
+/// A checksum of the version follows where the previous version has one, and a checkpoint where the table's interval asks
+/// for one, with a clean-up of the log that it replaces. Their failures are logged and do not fail the commit.
 pub async fn commit(
     store: &Store,
     root: &Location,
@@ -199,10 +201,12 @@ impl Committer<'_> {
 
     async fn committed(&self, version: u64, assembled: Assembled) -> CommitResult {
         let metadata = self.intent.configuration.map_or(&self.tip.metadata, |(metadata, _)| metadata);
-        if checkpoint::is_due(metadata, version)
-            && let Err(error) = checkpoint::write_checkpoint(self.store, self.root, version).await
-        {
-            tracing::warn!(version, %error, "the commit stands, but its checkpoint could not be written");
+        let checksum = version_checksum::write(self.store, self.root, version, self.before(version), &assembled.bytes);
+        if let Err(error) = checksum.await {
+            tracing::debug!(version, %error, "the commit stands without a checksum of its version");
+        }
+        if checkpoint::is_due(metadata, version) {
+            checkpoint::after_commit(self.store, self.root, version, self.context.world.now_ms()).await;
         }
         CommitResult::Committed(Committed {
             version,
@@ -211,6 +215,13 @@ impl Committer<'_> {
             versions_lost: self.tried.iter().copied().filter(|tried| *tried != version).collect(),
             metrics: assembled.metrics,
         })
+    }
+
+    fn before(&self, version: u64) -> Before<'_> {
+        let state = &self.intent.base.state;
+        // Only a change of files loads them.
+        let loaded = !self.kept.is_empty() && state.version + 1 == version;
+        Before { tip: &self.tip, files: loaded.then(|| (state.files.len() as u64, state.files.total_bytes())) }
     }
 
     fn groups(&self, kept: bool) -> Vec<usize> {

@@ -96,6 +96,21 @@ impl CommitClock {
         matches!(self, Self::InCommit { since_version, .. } if version >= since_version)
     }
 
+    /// The newest version committed at or before a time; `None` if every commit that the log holds is younger.
+    ///
+    /// # Errors
+    /// `Corrupt` if a commit lacks the timestamp that it must have, `Unavailable` from the storage.
+    pub(crate) async fn newest_at(self, store: &Store, files: &LogFiles, timestamp_ms: i64) -> Result<Option<u64>> {
+        let own: Vec<&CommitFile> = files.commits.iter().filter(|c| self.is_in_commit(c.version)).collect();
+        match count_until(store, &own, timestamp_ms).await? {
+            0 => {
+                let by_file = files.commits.iter().filter(|c| !self.is_in_commit(c.version));
+                Ok(by_file.take_while(|c| c.time_ms <= timestamp_ms).last().map(|c| c.version))
+            }
+            count => Ok(Some(own[count - 1].version)),
+        }
+    }
+
     /// The last version committed at or before a time.
     ///
     /// # Errors
@@ -118,22 +133,24 @@ impl CommitClock {
             return version_at(&by_file, until, root);
         }
         let own: Vec<&CommitFile> = available().filter(|c| self.is_in_commit(c.version)).collect();
-        // In-commit timestamps increase, so a binary search reads few commits.
-        let (mut low, mut high) = (0, own.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if in_commit_timestamp(store, own[middle]).await? <= timestamp_ms {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
+        let low = count_until(store, &own, timestamp_ms).await?;
         let mut around = Vec::new();
         for commit in own.iter().skip(low.saturating_sub(1)).take(2) {
             around.push((commit.version, in_commit_timestamp(store, commit).await?));
         }
         version_at(&around, timestamp_ms, root)
     }
+}
+
+/// How many of these commits, ascending, carry a timestamp at or before a time. In-commit timestamps increase, so a
+/// binary search reads few commits.
+async fn count_until(store: &Store, own: &[&CommitFile], timestamp_ms: i64) -> Result<usize> {
+    let (mut low, mut high) = (0, own.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if in_commit_timestamp(store, own[middle]).await? <= timestamp_ms { low = middle + 1 } else { high = middle }
+    }
+    Ok(low)
 }
 
 async fn in_commit_timestamp(store: &Store, commit: &CommitFile) -> Result<i64> {

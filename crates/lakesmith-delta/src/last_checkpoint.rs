@@ -6,12 +6,16 @@
 use bytes::Bytes;
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store};
+use md5::{Digest, Md5};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::log_files::LOG_FOLDER;
 
-/// What the hint says. No checksum: readers take a hint without one as it is, and one that names a missing checkpoint
-/// only sends them to the listing.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What the hint says, besides its checksum. The schema that it may hold is left out: readers find it in the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Hint {
@@ -30,13 +34,44 @@ pub(crate) async fn publish(store: &Store, root: &Location, hint: &Hint) -> Resu
     if published(store, root).await?.is_some_and(|present| present > hint.version) {
         return Ok(());
     }
-    let text = serde_json::to_vec(hint)
-        .map_err(|e| Error::internal("the hint to the checkpoint could not be written as JSON").caused_by(e))?;
+    let failed = |e| Error::internal("the hint to the checkpoint could not be written as JSON").caused_by(e);
+    let mut value = serde_json::to_value(hint).map_err(failed)?;
+    value["checksum"] = checksum(&value).into();
+    let text = serde_json::to_vec(&value).map_err(failed)?;
     store.put(&location(root), Bytes::from(text)).await
 }
 
 fn location(root: &Location) -> Location {
     root.join(&format!("{LOG_FOLDER}/_last_checkpoint"))
+}
+
+/// MD5 over the leaves of a JSON document in the order of their paths, its own checksum left out.
+///
+/// # Source
+/// Delta PROTOCOL.md, "JSON checksum".
+fn checksum(value: &Value) -> String {
+    let mut leaves = Vec::new();
+    collect(value, "", &mut leaves);
+    leaves.retain(|(path, _)| path != "\"checksum\"");
+    leaves.sort();
+    let text: Vec<String> = leaves.into_iter().map(|(path, value)| format!("{path}={value}")).collect();
+    Md5::digest(text.join(",")).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn collect(value: &Value, path: &str, leaves: &mut Vec<(String, String)>) {
+    let below = |name: String| if path.is_empty() { name } else { format!("{path}+{name}") };
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| collect(value, &below(quoted(key)), leaves)),
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(i, value)| collect(value, &below(i.to_string()), leaves));
+        }
+        Value::String(text) => leaves.push((path.to_owned(), quoted(text))),
+        other => leaves.push((path.to_owned(), other.to_string())),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", utf8_percent_encode(text, ENCODED))
 }
 
 /// The version that the present hint names; a damaged one counts for none and is replaced.
@@ -52,5 +87,20 @@ pub(crate) async fn published(store: &Store, root: &Location) -> Result<Option<u
         Ok(bytes) => Ok(serde_json::from_slice::<Version>(&bytes).ok().map(|v| v.version)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_the_one_of_the_protocols_example_and_of_sparks_hint() {
+        let example = r#"{"k0":"'v 0'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2, "k3": ["v3", [1, 2],
+            {"k4": "v4", "k5": ["v5", "v6", "v7"]}]}}"#;
+        assert_eq!(checksum(&serde_json::from_str(example).unwrap()), "6a92d155a59bf2eecbd4b4ec7fd1f875");
+        let spark = include_str!("../../../fixtures/delta/plain_24_appends/_delta_log/_last_checkpoint");
+        let spark: Value = serde_json::from_str(spark).unwrap();
+        assert_eq!(Some(checksum(&spark).as_str()), spark["checksum"].as_str());
     }
 }

@@ -3,13 +3,18 @@
 //! # Source
 //! Delta PROTOCOL.md, "Delta Log Entries" and "Checkpoints".
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use lakesmith_core::op::TimeTravel;
+use lakesmith_core::table::{LogFile, LogRole, complete_checkpoints};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, ObjectInfo, Store};
 
 pub(crate) const LOG_FOLDER: &str = "_delta_log";
+/// Below the log: files of checkpoints that are kept apart from their heads.
+const SIDECAR_FOLDER: &str = "_sidecars";
+/// Below the log: commits that a catalog has yet to publish.
+const STAGED_FOLDER: &str = "_staged_commits";
 
 /// A commit file.
 #[derive(Debug, Clone)]
@@ -44,25 +49,16 @@ impl LogFiles {
 
     fn from_listing(folder: &Location, listing: Vec<ObjectInfo>) -> Self {
         let mut files = LogFiles::default();
-        let mut parts: BTreeMap<(u64, u64), BTreeSet<u64>> = BTreeMap::new();
+        let mut named = Vec::with_capacity(listing.len());
         for info in listing {
-            let Some(name) = info.location.relative_to(folder).map(str::to_owned) else { continue };
-            files.named_checkpoints.extend(checkpoint_version(&name));
-            match LogName::parse(&name) {
-                Some((version, LogName::Commit)) => {
-                    files.commits.push(CommitFile { version, time_ms: info.modified_ms, info });
-                }
-                Some((version, LogName::Checkpoint)) if info.size > 0 => {
-                    files.checkpoints.insert(version);
-                }
-                Some((version, LogName::Part { part, of })) if info.size > 0 => {
-                    parts.entry((version, of)).or_default().insert(part);
-                }
-                _ => {}
+            let Some(file) = log_file(folder, &info) else { continue };
+            files.named_checkpoints.extend(checkpoint_version(&file.name));
+            if file.role == LogRole::Commit {
+                files.commits.push(CommitFile { version: file.version, time_ms: info.modified_ms, info });
             }
+            named.push(file);
         }
-        let whole = parts.iter().filter(|((_, of), found)| (1..=*of).all(|part| found.contains(&part)));
-        files.checkpoints.extend(whole.map(|((version, _), _)| *version));
+        files.checkpoints = complete_checkpoints(&named);
         files.commits.sort_by_key(|c| c.version);
         let mut previous = i64::MIN;
         for commit in &mut files.commits {
@@ -109,34 +105,67 @@ impl LogFiles {
     }
 }
 
-enum LogName {
-    Commit,
-    Checkpoint,
-    Part { part: u64, of: u64 },
+/// An object below the log's folder as a file of the log; `None` if it lies elsewhere.
+pub(crate) fn log_file(folder: &Location, info: &ObjectInfo) -> Option<LogFile> {
+    let name = info.location.relative_to(folder).filter(|name| !name.is_empty())?;
+    let (role, version) = parse_name(name);
+    Some(LogFile { name: name.to_owned(), role, version, size: info.size, modified_ms: info.modified_ms })
 }
 
-impl LogName {
-    fn parse(name: &str) -> Option<(u64, LogName)> {
-        let (version, rest) = name.split_once('.')?;
-        let version = number(version, 20)?;
-        let pieces: Vec<&str> = rest.split('.').collect();
-        let kind = match pieces.as_slice() {
-            ["json"] => LogName::Commit,
-            ["checkpoint", "parquet"] => LogName::Checkpoint,
-            ["checkpoint", id, "json" | "parquet"] if uuid::Uuid::parse_str(id).is_ok() => LogName::Checkpoint,
-            ["checkpoint", part, of, "parquet"] => LogName::Part { part: number(part, 10)?, of: number(of, 10)? },
-            _ => return None,
-        };
-        Some((version, kind))
+fn parse_name(name: &str) -> (LogRole, u64) {
+    match name.split_once('/') {
+        None => parse_direct(name),
+        Some((SIDECAR_FOLDER, sidecar)) if !sidecar.contains('/') && sidecar.ends_with(".parquet") => {
+            (LogRole::Sidecar, 0)
+        }
+        Some((STAGED_FOLDER, staged)) => staged_version(staged).map_or((LogRole::Unknown, 0), |v| (LogRole::Staged, v)),
+        Some(_) => (LogRole::Unknown, 0),
     }
 }
 
 /// The version whose checkpoint, or a part of it, a file of the log is.
 pub(crate) fn checkpoint_version(name: &str) -> Option<u64> {
-    match LogName::parse(name) {
-        Some((version, LogName::Checkpoint | LogName::Part { .. })) => Some(version),
+    match parse_name(name) {
+        (LogRole::Checkpoint | LogRole::CheckpointPart { .. }, version) => Some(version),
         _ => None,
     }
+}
+
+fn parse_direct(name: &str) -> (LogRole, u64) {
+    // Hadoop's local file system keeps a checksum beside each file.
+    if let Some(inner) = name.strip_prefix('.').and_then(|n| n.strip_suffix(".crc")) {
+        return match parse_visible(inner) {
+            Some((LogRole::Checkpoint | LogRole::CheckpointPart { .. }, version)) => {
+                (LogRole::HiddenCheckpointChecksum, version)
+            }
+            Some((LogRole::Commit | LogRole::Checksum, version)) => (LogRole::HiddenChecksum, version),
+            _ => (LogRole::Unknown, 0),
+        };
+    }
+    parse_visible(name).unwrap_or((LogRole::Unknown, 0))
+}
+
+fn parse_visible(name: &str) -> Option<(LogRole, u64)> {
+    let (version, rest) = name.split_once('.')?;
+    let version = number(version, 20)?;
+    let pieces: Vec<&str> = rest.split('.').collect();
+    let role = match pieces.as_slice() {
+        ["json"] => LogRole::Commit,
+        ["crc"] => LogRole::Checksum,
+        [last, "compacted", "json"] => LogRole::Compaction { last: number(last, 20)? },
+        ["checkpoint", "parquet"] => LogRole::Checkpoint,
+        ["checkpoint", id, "json" | "parquet"] if uuid::Uuid::parse_str(id).is_ok() => LogRole::Checkpoint,
+        ["checkpoint", part, of, "parquet"] => LogRole::CheckpointPart { part: number(part, 10)?, of: number(of, 10)? },
+        _ => return None,
+    };
+    Some((role, version))
+}
+
+fn staged_version(name: &str) -> Option<u64> {
+    let (version, rest) = name.split_once('.')?;
+    let id = rest.strip_suffix(".json")?;
+    uuid::Uuid::parse_str(id).ok()?;
+    number(version, 20)
 }
 
 fn number(text: &str, digits: usize) -> Option<u64> {
@@ -259,6 +288,35 @@ mod tests {
             [(0, 50), (1, 51), (2, 52)]
         );
         assert_eq!((files.earliest(), files.latest()), (0, 2));
+    }
+
+    #[test]
+    fn every_kind_of_name_is_told_apart() {
+        let id = "80a083e8-7026-4e79-81be-64bd76c43a11";
+        let v = format!("{:020}", 7);
+        for (name, expected) in [
+            (format!("{v}.json"), (LogRole::Commit, 7)),
+            (format!("{v}.crc"), (LogRole::Checksum, 7)),
+            (format!(".{v}.json.crc"), (LogRole::HiddenChecksum, 7)),
+            (format!(".{v}.crc.crc"), (LogRole::HiddenChecksum, 7)),
+            (format!(".{v}.checkpoint.parquet.crc"), (LogRole::HiddenCheckpointChecksum, 7)),
+            (format!("{v}.{:020}.compacted.json", 9), (LogRole::Compaction { last: 9 }, 7)),
+            (format!("{v}.checkpoint.parquet"), (LogRole::Checkpoint, 7)),
+            (format!("{v}.checkpoint.{id}.json"), (LogRole::Checkpoint, 7)),
+            (format!("{v}.checkpoint.{:010}.{:010}.parquet", 1, 2), (LogRole::CheckpointPart { part: 1, of: 2 }, 7)),
+            (format!("_staged_commits/{v}.{id}.json"), (LogRole::Staged, 7)),
+            ("_sidecars/anything.parquet".to_owned(), (LogRole::Sidecar, 0)),
+            ("_sidecars/deeper/anything.parquet".to_owned(), (LogRole::Unknown, 0)),
+            (format!("_commits/{v}.{id}.json"), (LogRole::Unknown, 0)),
+            (format!("backup/{v}.json"), (LogRole::Unknown, 0)),
+            ("_last_checkpoint".to_owned(), (LogRole::Unknown, 0)),
+            ("._last_checkpoint.crc".to_owned(), (LogRole::Unknown, 0)),
+            (format!("{v}.checkpoint.copy.parquet"), (LogRole::Unknown, 0)),
+            (format!("{v}.json.bak"), (LogRole::Unknown, 0)),
+            ("7.json".to_owned(), (LogRole::Unknown, 0)),
+        ] {
+            assert_eq!(parse_name(&name), expected, "{name}");
+        }
     }
 
     #[test]

@@ -30,6 +30,6 @@ pub use metered::RequestCounts;
 pub use open::StoreOptions;
 pub use space::free_bytes;
 pub use store::{ObjectInfo, PutOutcome, Store};
-pub use sweep::{SweepPlan, SweepReport, UncommittedProof, sweep};
+pub use sweep::{CheckpointProof, SweepPlan, SweepReport, UncommittedProof, sweep};
 pub use upload::Upload;
 pub use world::{FixedWorld, SystemWorld, World};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt as _;
+use lakesmith_core::plan::{LogCleanupPlan, LogCut};
 use lakesmith_core::{Error, ErrorKind, Result};
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
@@ -29,10 +30,17 @@ pub struct UncommittedProof {
     pub all_taken_by_others: bool,
 }
 
-/// Objects that may be deleted.
+/// What takes the place of the log's older files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckpointProof {
+    /// The table was loaded whole from the checkpoint of this version.
+    pub loaded_from: u64,
+}
+
+/// Objects that may be deleted, stage after stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepPlan {
-    objects: BTreeSet<Location>,
+    stages: Vec<BTreeSet<Location>>,
 }
 
 impl UncommittedProof {
@@ -61,7 +69,7 @@ impl SweepPlan {
         if let Some(output) = outputs.iter().find(in_log) {
             return Err(Error::internal("a log file was listed as a run's output").with("path", output));
         }
-        Ok(SweepPlan { objects: outputs.into_iter().collect() })
+        Ok(SweepPlan { stages: vec![outputs.into_iter().collect()] })
     }
 
     /// The outputs of a task that failed before any commit was tried.
@@ -72,9 +80,34 @@ impl SweepPlan {
         Self::own_uncommitted(outputs, UncommittedProof::never_tried())
     }
 
-    /// The objects, sorted.
+    /// The expired files of the log in `log_folder`, oldest first.
+    ///
+    /// # Errors
+    /// `Internal` if the table was not loaded from the checkpoint that takes their place, or if a file lies elsewhere.
+    pub fn log_expired(log_folder: &Location, plan: &LogCleanupPlan, proof: CheckpointProof) -> Result<SweepPlan> {
+        match plan.cut() {
+            LogCut::Before(version) if *version == proof.loaded_from => {}
+            LogCut::Nothing(_) if plan.is_empty() => {}
+            _ => {
+                return Err(Error::internal("the log was to be cut at a checkpoint that no table was loaded from")
+                    .with("path", log_folder)
+                    .with("version", proof.loaded_from));
+            }
+        }
+        let mut stages = Vec::new();
+        for stage in plan.stages() {
+            let objects: BTreeSet<Location> = stage.iter().map(|file| log_folder.join(&file.name)).collect();
+            if let Some(outside) = objects.iter().find(|o| !o.key().split('/').any(|s| s == LOG_FOLDER)) {
+                return Err(Error::internal("a file outside of a log was called expired").with("path", outside));
+            }
+            stages.push(objects);
+        }
+        Ok(SweepPlan { stages })
+    }
+
+    /// The objects in the order in which they go.
     pub fn objects(&self) -> impl Iterator<Item = &Location> {
-        self.objects.iter()
+        self.stages.iter().flatten()
     }
 }
 
@@ -87,16 +120,23 @@ pub struct SweepReport {
     pub failed: Vec<(Location, String)>,
 }
 
-/// Deletes the objects of `plan`: in bulk, and what the storage did not confirm again one by one.
+/// Deletes the objects of `plan`: in bulk, and what the storage did not confirm again one by one. A stage of which
+/// something stays is the last.
 ///
 /// # Errors
 /// `Internal` if an object lies on another storage. A deletion that fails is reported, not an error.
 pub async fn sweep(store: &Store, plan: SweepPlan) -> Result<SweepReport> {
-    let objects: Vec<(Path, Location)> =
-        plan.objects.into_iter().map(|l| Ok((store.path(&l)?, l))).collect::<Result<_>>()?;
     let mut report = SweepReport::default();
-    for batch in objects.chunks(BATCH) {
-        sweep_batch(store, batch.iter().cloned().collect(), &mut report).await;
+    for stage in plan.stages {
+        let objects: Vec<(Path, Location)> =
+            stage.into_iter().map(|l| Ok((store.path(&l)?, l))).collect::<Result<_>>()?;
+        for batch in objects.chunks(BATCH) {
+            sweep_batch(store, batch.iter().cloned().collect(), &mut report).await;
+        }
+        // What goes later may be needed by what is still there.
+        if !report.failed.is_empty() {
+            break;
+        }
     }
     Ok(report)
 }

@@ -30,7 +30,7 @@ pub(crate) fn sql_rows(report: &Report, extended: bool) -> Result<Rows> {
             columns: vec!["key".into(), "value".into()],
             rows: properties.iter().map(|(k, v)| vec![k.as_str().into(), v.as_str().into()]).collect(),
         },
-        Report::Done { .. } => Rows::default(),
+        Report::Checkpoint(_) | Report::Done { .. } => Rows::default(),
     })
 }
 

@@ -19,6 +19,6 @@ pub(crate) fn run(session: &Session, root: &Location, operation: Operation) -> R
         Operation::Files(at) => ops::describe::files(session, &store, root, at),
         Operation::ShowProperties(key) => ops::properties::show(session, &store, root, key.as_deref()),
         Operation::AlterProperties(options) => ops::properties::alter(session, &store, root, &options),
-        Operation::Checkpoint => ops::checkpoint::run(session, &store, root),
+        Operation::Checkpoint(options) => ops::checkpoint::run(session, &store, root, options),
     }
 }

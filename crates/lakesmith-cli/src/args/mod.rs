@@ -85,9 +85,11 @@ pub(crate) enum Verb {
     #[command(after_help = "Examples:\n  lakesmith files /lake/events\n  \
         lakesmith files /lake/events --version 3 --json | jq '.[].path'")]
     Files(AtArgs),
-    /// Write a checkpoint of the newest version, so that readers start faster
-    #[command(after_help = "Example:\n  lakesmith checkpoint s3://lake/events")]
-    Checkpoint(TableArgs),
+    /// Write a checkpoint of the newest version, so that readers start faster, and clean up the log that it replaces
+    #[command(after_help = "Examples:\n  lakesmith checkpoint s3://lake/events\n  \
+        lakesmith checkpoint /lake/events --clean-log --dry-run\n\n\
+        Versions that were current within delta.logRetentionDuration (30 days unless set) stay readable.")]
+    Checkpoint(CheckpointArgs),
     /// Run SQL statements in one session, in Spark's or Trino's spelling; the first failure stops
     #[command(after_help = "Examples:\n  \
         lakesmith sql \"OPTIMIZE delta.`/lake/events`; DESCRIBE HISTORY delta.`/lake/events` LIMIT 1\"\n  \
@@ -108,11 +110,17 @@ pub(crate) enum Verb {
     Config,
 }
 
-/// A table.
+/// Arguments of `checkpoint`.
 #[derive(Debug, Args)]
-pub(crate) struct TableArgs {
+pub(crate) struct CheckpointArgs {
     /// Path, URL or delta.`path`
     pub(crate) table: String,
+    /// Delete what the log's retention no longer covers and no version that stays needs
+    #[arg(long)]
+    pub(crate) clean_log: bool,
+    /// Print what would be deleted, what stays and why, and stop
+    #[arg(long, requires = "clean_log")]
+    pub(crate) dry_run: bool,
 }
 
 /// A table at a version.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use lakesmith::op::{DetailReport, FileEntry, HistoryEntry, OptimizeReport, Report};
+use lakesmith::op::{CheckpointReport, DetailReport, FileEntry, HistoryEntry, OptimizeReport, Report};
+use lakesmith::plan::KeptLogFile;
 use lakesmith::units::format_bytes;
 use lakesmith::{Result, SqlResult};
 use serde_json::Value;
@@ -39,6 +40,7 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
         Report::Properties(report) => {
             grid(out, &["key", "value"], &[], report.0.iter().map(|(k, v)| vec![k.clone(), v.clone()]))
         }
+        Report::Checkpoint(report) => checkpoint(out, report),
         Report::Done { version } => out.line(&format!("done; the table is at version {version}")),
     }
 }
@@ -164,6 +166,38 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
         out.line(&printable(&format!("left out: {}{column}: {}", file.path, file.reason)))?;
     }
     Ok(())
+}
+
+fn checkpoint(out: &mut Stdout, report: &CheckpointReport) -> Result<()> {
+    let Some(log) = &report.log else { return out.line(&written(report)) };
+    if !log.dry_run {
+        out.line(&written(report))?;
+    }
+    let verb = if log.dry_run { "would go" } else { "deleted" };
+    let gone = log.files.iter().map(|f| vec![f.path.clone(), f.size.to_string(), verb.to_owned()]);
+    let stays = |f: &KeptLogFile, verb: &str| vec![f.path.clone(), String::new(), format!("{verb}: {}", f.reason)];
+    let kept = log.kept.iter().map(|f| stays(f, "stays"));
+    let failed = log.failed.iter().map(|f| stays(f, "not deleted"));
+    if !log.files.is_empty() || !log.kept.is_empty() || !log.failed.is_empty() {
+        grid(out, &["log file", "size", "what"], &[1], gone.chain(kept).chain(failed))?;
+    }
+    let summary = match (log.keep_from, &log.nothing) {
+        (Some(version), _) => format!(
+            "{} log files, {} {verb}; versions from {version} on stay (cut-off {})",
+            log.files.len(),
+            format_bytes(log.bytes),
+            log.cutoff
+        ),
+        (None, why) => {
+            format!("no log file {verb}: {} (cut-off {})", why.as_deref().unwrap_or("nothing is old"), log.cutoff)
+        }
+    };
+    out.line(&summary)
+}
+
+fn written(report: &CheckpointReport) -> String {
+    let verb = if report.written { "checkpoint written at" } else { "there was a checkpoint already at" };
+    format!("{verb} version {}", report.version)
 }
 
 fn detail(report: &DetailReport) -> Vec<(&'static str, String)> {

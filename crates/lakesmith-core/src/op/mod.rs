@@ -1,9 +1,11 @@
 //! The whole vocabulary of the shells: one options struct and one report an operation.
 
+pub mod checkpoint;
 pub mod describe;
 pub mod optimize;
 pub mod properties;
 
+pub use checkpoint::{CheckpointOptions, CheckpointReport, ExpiredLogFile, LogCleanupReport};
 pub use describe::{DetailReport, FileEntry, FilesReport, HistoryEntry, HistoryOptions, HistoryReport, TimeTravel};
 pub use optimize::{Compat, FileSizes, OptimizeMetrics, OptimizeOptions, OptimizeReport, ReorgOptions, RewriteLimits};
 pub use properties::{AlterProperties, PropertiesReport};
@@ -25,8 +27,8 @@ pub enum Operation {
     ShowProperties(Option<String>),
     /// ALTER TABLE … SET | UNSET TBLPROPERTIES
     AlterProperties(AlterProperties),
-    /// Writes a checkpoint of the newest version.
-    Checkpoint,
+    /// Writes a checkpoint of the newest version, and cleans up the log if asked to.
+    Checkpoint(CheckpointOptions),
 }
 
 impl Operation {
@@ -40,7 +42,7 @@ impl Operation {
             Operation::Files(_) => "files",
             Operation::ShowProperties(_) => "show properties",
             Operation::AlterProperties(_) => "alter properties",
-            Operation::Checkpoint => "checkpoint",
+            Operation::Checkpoint(_) => "checkpoint",
         }
     }
 }
@@ -59,7 +61,9 @@ pub enum Report {
     Files(FilesReport),
     /// SHOW TBLPROPERTIES
     Properties(PropertiesReport),
-    /// ALTER TABLE, checkpoint: the version they made or stand at.
+    /// A checkpoint.
+    Checkpoint(Box<CheckpointReport>),
+    /// ALTER TABLE: the version that it made or stands at.
     Done {
         /// Version after the operation.
         version: u64,

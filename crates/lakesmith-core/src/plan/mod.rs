@@ -4,6 +4,7 @@ pub mod batch;
 pub mod bin_pack;
 pub mod compact;
 pub mod invariant;
+pub mod log_cleanup;
 pub mod metrics;
 pub mod purge;
 
@@ -11,6 +12,9 @@ use crate::table::{FileId, FileMarks, FileTable};
 
 pub use batch::into_batches;
 pub use compact::compact;
+pub use log_cleanup::{
+    KeptLogFile, LogCleanupInput, LogCleanupPlan, LogCut, LogCutRules, log_cut, log_cutoff_ms, plan_log_cleanup,
+};
 pub use metrics::{GroupResult, MetricsInput, optimize_metrics};
 pub use purge::{purge, purge_candidates};
 

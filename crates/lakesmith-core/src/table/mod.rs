@@ -2,6 +2,7 @@
 
 pub mod edit;
 pub mod file_table;
+pub mod log_file;
 pub mod marks;
 pub mod partition;
 pub mod rewrite;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 pub use edit::{FileKey, GroupEdit, NewFile, OperationInfo, VersionEdit};
 pub use file_table::{DataFile, FileId, FileTable, FileTableBuilder, NewRow};
+pub use log_file::{LogFile, LogRole, complete_checkpoints};
 pub use marks::FileMarks;
 pub use partition::PartitionTuple;
 pub use rewrite::{

@@ -77,7 +77,7 @@ async fn a_file_put_in_again_before_it_is_taken_out_stays() {
 async fn a_checkpoint_follows_every_interval_and_the_hint_never_goes_back() {
     let bench = Bench::new(&[
         protocol(&[]),
-        metadata(&[("delta.checkpointInterval", "2")]),
+        metadata(&[("delta.checkpointInterval", "2"), ("delta.enableExpiredLogCleanup", "false")]),
         add("a", 10),
         add("b", 10),
         add("c", 10),
