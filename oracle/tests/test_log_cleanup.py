@@ -42,7 +42,7 @@ def travelled(table, versions):
 def test_kept_versions_are_read_by_spark(spark, conf, new_table, lakesmith):
     """Spark's own checkpoint is kept with its commit; nothing within the retention is lost."""
     # Else Spark would not travel back beyond what a VACUUM may have removed.
-    conf("spark.databricks.delta.enforceTimeTravelWithinDeletedFileRetentionDuration", "false")
+    conf("spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration", "false")
     table = made(new_table(), spark, ", 'delta.checkpointInterval'='5'")
     aged(table, [60 - 3 * version for version in range(13)])
     dry = lakesmith.json("checkpoint", table, "--clean-log", "--dry-run")
