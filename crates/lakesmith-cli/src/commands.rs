@@ -58,7 +58,8 @@ impl Context<'_> {
         let cancel = Cancel::default();
         signals::watch(cancel.clone(), Arc::clone(self.screen))?;
         Session::new(SessionOptions {
-            settings: settings::of_session(&self.shared, tuning),
+            settings: settings::of_session(&self.shared),
+            fixed: settings::fixed(tuning),
             cancel,
             progress: Arc::clone(self.screen) as Arc<dyn Progress>,
             ..SessionOptions::default()
@@ -94,10 +95,12 @@ impl Context<'_> {
         let started = Instant::now();
         let report = session.run(table, operation)?;
         self.screen.clear();
-        if self.shared.json {
-            return json::document(self.out, &report);
-        }
-        tables::report(self.out, &report, started.elapsed())
+        let written = if self.shared.json {
+            json::document(self.out, &report)
+        } else {
+            tables::report(self.out, &report, started.elapsed())
+        };
+        delivered(written, Some(&report), self.out)
     }
 
     fn sql(&mut self, args: &SqlArgs) -> Result<(), Failure> {
@@ -106,13 +109,13 @@ impl Context<'_> {
         let mut started = Instant::now();
         let done = session.sql(&text, &mut |result| {
             self.screen.clear();
-            if self.shared.json {
-                json::rows(self.out, &result)?;
+            let written = if self.shared.json {
+                json::rows(self.out, &result)
             } else {
-                tables::sql(self.out, &result, started.elapsed())?;
-            }
+                tables::sql(self.out, &result, started.elapsed())
+            };
             started = Instant::now();
-            self.out.flush()
+            delivered(written, result.report.as_ref(), self.out)
         });
         done.map_err(|error| Failure::in_sql(error, &text))
     }
@@ -138,6 +141,28 @@ impl Context<'_> {
     fn config(&mut self) -> Result<()> {
         let reference = reference::Reference::new();
         if self.shared.json { json::document(self.out, &reference.json()) } else { reference.write(self.out) }
+    }
+}
+
+/// Sends what was written on its way. Where that fails, whoever reads the errors must know what stands all the same.
+fn delivered(written: Result<()>, report: Option<&Report>, out: &mut Stdout) -> Result<()> {
+    let version = match report {
+        Some(Report::Optimize(report)) => report.version_after,
+        Some(Report::Checkpoint(report)) => Some(report.version),
+        Some(Report::Done { version }) => Some(*version),
+        _ => None,
+    };
+    match (written.and_then(|()| out.flush()), version) {
+        (Err(error), Some(version)) => Err(Error::unavailable(format!(
+            "the work is done and stands at version {version}, but its report could not be written to standard output"
+        ))
+        .with("version", version)
+        .caused_by(error)),
+        (Ok(()), Some(version)) if out.reader_is_gone() => {
+            tracing::warn!(version, "the work is done, but nobody reads its report: standard output is closed");
+            Ok(())
+        }
+        (done, _) => done,
     }
 }
 

@@ -9,12 +9,15 @@ use lakesmith::predicate::Expr;
 use crate::args::{OptimizeArgs, ReorgArgs, ScopeArgs, Shared, TuningArgs};
 use crate::exit::Failure;
 
-/// Settings that a session starts with: `--set`, overridden by the flags (and their variables) that stand for settings.
-pub(crate) fn of_session(shared: &Shared, tuning: Option<&TuningArgs>) -> BTreeMap<String, String> {
-    let mut settings: BTreeMap<String, String> = shared.set.iter().cloned().collect();
+/// Settings that a session starts with: `--set`, which stands where SET stands.
+pub(crate) fn of_session(shared: &Shared) -> BTreeMap<String, String> {
+    shared.set.iter().cloned().collect()
+}
+
+/// The flags (and their variables) that stand for settings; they win over every SET.
+pub(crate) fn fixed(tuning: Option<&TuningArgs>) -> BTreeMap<String, String> {
     let flags = tuning.map(flags).unwrap_or_default();
-    settings.extend(flags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
-    settings
+    flags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
 
 fn flags(tuning: &TuningArgs) -> Vec<(&'static str, Option<String>)> {
@@ -67,19 +70,22 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Verb};
 
-    fn settings(args: &[&str]) -> BTreeMap<String, String> {
+    fn settings(args: &[&str]) -> [BTreeMap<String, String>; 2] {
         let cli = Cli::try_parse_from([&["lakesmith", "optimize", "t"], args].concat()).unwrap();
         let Verb::Optimize(optimize) = cli.verb else { panic!("not optimize") };
-        of_session(&cli.shared, Some(&optimize.tuning))
+        [of_session(&cli.shared), fixed(Some(&optimize.tuning))]
     }
 
     #[test]
-    fn flags_win_over_set_and_absent_flags_say_nothing() {
-        assert_eq!(settings(&[]), BTreeMap::new());
-        let both = settings(&["--set", "lakesmith.memory=1GiB", "--memory", "2MiB", "--commit-timeout", "2s"]);
-        assert_eq!(both["lakesmith.memory"], "2097152");
-        assert_eq!(both["lakesmith.commitTimeout"], "2000ms");
-        assert_eq!(both.len(), 2);
+    fn flags_are_fixed_and_absent_flags_say_nothing() {
+        assert_eq!(settings(&[]), [BTreeMap::new(), BTreeMap::new()]);
+        let [set, fixed] = settings(&["--set", "lakesmith.memory=1GiB", "--memory", "2MiB", "--commit-timeout", "2s"]);
+        assert_eq!(set["lakesmith.memory"], "1GiB");
+        assert_eq!(
+            (fixed["lakesmith.memory"].as_str(), fixed["lakesmith.commitTimeout"].as_str()),
+            ("2097152", "2000ms")
+        );
+        assert_eq!((set.len(), fixed.len()), (1, 2));
     }
 
     #[test]

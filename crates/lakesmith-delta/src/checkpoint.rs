@@ -112,6 +112,7 @@ pub async fn write_checkpoint(store: &Store, root: &Location, version: u64) -> R
     let hint =
         Hint { version, size: written.actions, size_in_bytes: written.size_bytes, num_of_add_files: written.add_files };
     publish(store, root, &hint).await?;
+    tracing::info!(version, actions = written.actions, bytes = written.size_bytes, "checkpoint written");
     Ok(CheckpointInfo { version, written: Some(written) })
 }
 

@@ -185,10 +185,12 @@ impl Committer<'_> {
             }
             let now_ms = self.context.world.now_ms();
             let assembled = self.intent.assemble(&self.tip, &self.kept, version, now_ms)?;
+            tracing::info!(version, attempt = races_lost + 1, groups = self.groups(true).len(), "committing");
             match self.put(version, &assembled).await? {
                 Holder::Us => return Ok(self.committed(version, assembled).await),
                 Holder::Another => races_lost += 1,
             }
+            tracing::info!(version, "another writer holds the version; looking at what it did");
             self.wait(races_lost, || {
                 Error::new(
                     ErrorKind::Conflict,
@@ -200,6 +202,7 @@ impl Committer<'_> {
     }
 
     async fn committed(&self, version: u64, assembled: Assembled) -> CommitResult {
+        tracing::info!(version, groups_dropped = self.groups(false).len(), "committed");
         let metadata = self.intent.configuration.map_or(&self.tip.metadata, |(metadata, _)| metadata);
         let checksum = version_checksum::write(self.store, self.root, version, self.before(version), &assembled.bytes);
         if let Err(error) = checksum.await {
@@ -277,6 +280,13 @@ impl Committer<'_> {
             protocol: self.intent.configuration.is_some_and(|(_, protocol)| protocol.is_some()),
         };
         self.tip.follow(winner, &self.intent.base.state, own)?;
+        tracing::info!(
+            version = winner.summary.version,
+            operation = winner.summary.operation.as_deref().unwrap_or("unknown"),
+            added = winner.summary.added.len(),
+            removed = winner.summary.removed.len(),
+            "rebasing onto another writer's commit"
+        );
         for lost in lost_groups(self.inputs.iter().map(Vec::as_slice), &winner.summary) {
             if !self.kept[lost.group] {
                 continue;

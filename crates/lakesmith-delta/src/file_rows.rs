@@ -75,8 +75,9 @@ impl<'a> FileRows<'a> {
         if columns.path.is_null(row) || columns.size.is_null(row) {
             return Err(at_path(Error::corrupt("a file in the log has no path or no size")));
         }
-        let size = u64::try_from(columns.size.value(row))
-            .map_err(|_| at_path(Error::corrupt("a file in the log has a negative size")))?;
+        let size = columns.size.value(row);
+        let size = u64::try_from(size)
+            .map_err(|_| at_path(Error::corrupt(format!("the size of a file in the log is negative: {size}"))))?;
         let deletes = columns.deletes(self.root, row).map_err(at_path)?;
         let stats = (!columns.stats.is_null(row)).then(|| columns.stats.value(row));
         let partition_index = self.partition(columns.partition_values, row).map_err(at_path)?;

@@ -9,6 +9,7 @@ use lakesmith_core::op::TimeTravel;
 use lakesmith_core::table::{LogFile, LogRole, complete_checkpoints};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, ObjectInfo, Store};
+use serde_json::Value;
 
 pub(crate) const LOG_FOLDER: &str = "_delta_log";
 /// Below the log: files of checkpoints that are kept apart from their heads.
@@ -246,13 +247,49 @@ fn check_lines(bytes: &[u8]) -> Result<()> {
             continue;
         }
         found = true;
-        serde_json::from_slice::<serde::de::IgnoredAny>(line).map_err(|e| {
+        let action: Value = serde_json::from_slice(line).map_err(|e| {
             Error::new(ErrorKind::Corrupt, "a commit in the log is not valid JSON; restore the file from a backup")
                 .with("line", number + 1)
                 .caused_by(e)
         })?;
+        check_numbers(&action).map_err(|e| e.with("line", number + 1))?;
     }
     if found { Ok(()) } else { Err(Error::corrupt("a commit in the log is empty; restore the file from a backup")) }
+}
+
+/// Whole numbers of file actions, with whether each kind must have them.
+const NUMBERS: [(&str, &str, bool); 9] = [
+    ("add", "size", true),
+    ("add", "modificationTime", true),
+    ("add", "baseRowId", false),
+    ("add", "defaultRowCommitVersion", false),
+    ("remove", "size", false),
+    ("remove", "deletionTimestamp", false),
+    ("remove", "baseRowId", false),
+    ("remove", "defaultRowCommitVersion", false),
+    ("cdc", "size", true),
+];
+
+/// Finds the number that no reader of the format can hold.
+fn check_numbers(action: &Value) -> Result<()> {
+    for (kind, field, required) in NUMBERS {
+        let Some(file) = action.get(kind).filter(|f| f.get("path").is_some()) else { continue };
+        let bad = match file.get(field) {
+            None | Some(Value::Null) => required.then(|| "is missing".to_owned()),
+            Some(Value::Number(n)) if n.as_i64().is_none() && !n.as_f64().is_some_and(|f| f.abs() < 1e15) => {
+                Some(format!("is out of range: {n}"))
+            }
+            Some(_) => None,
+        };
+        if let Some(why) = bad {
+            return Err(Error::corrupt(format!(
+                "the field {field} of a file in the log {why}; restore the commit from a backup"
+            ))
+            .with("field", format!("{kind}.{field}"))
+            .with("file", file.get("path").and_then(Value::as_str).unwrap_or_default()));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub struct NewConfiguration {
 ///
 /// # Errors
 /// `Usage` for an unknown property or a value that it does not take; `Unsupported` for a property whose change needs
-/// more than new metadata; `NotFound` if a key to unset is not set.
+/// more than new metadata.
 pub fn validate_properties(table: &DeltaTable, options: &AlterProperties) -> Result<NewConfiguration> {
     let state = &table.state;
     let mut change = Change {
@@ -206,7 +206,7 @@ impl Change<'_> {
             if if_exists || key.eq_ignore_ascii_case("comment") {
                 return Ok(());
             }
-            return Err(Error::not_found(format!(
+            return Err(Error::usage(format!(
                 "Attempted to unset non-existent property '{key}' in table {}",
                 self.state.location
             ))

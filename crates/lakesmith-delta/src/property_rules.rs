@@ -26,6 +26,13 @@ const POSITIVE: &str = "needs to be a positive integer.";
 const INTERVAL: &str = "needs to be provided as a calendar interval such as '2 weeks'. Months and years are not \
                         accepted. You may specify '365 days' for a year instead.";
 
+/// The codecs of `delta.parquet.compression.codec`. Delta Spark leaves the property alone, so a table may hold others.
+///
+/// # Source
+/// Delta Kernel `TableConfig.PARQUET_COMPRESSION_CODEC`.
+const CODECS: &[&str] = &["uncompressed", "none", "snappy", "gzip", "lz4", "lz4_raw", "zstd"];
+const CODEC: &str = "needs to be one of: 'uncompressed', 'none', 'snappy', 'gzip', 'lz4', 'lz4_raw', 'zstd'.";
+
 /// Canonical key without `delta.`, and its rule.
 const KNOWN: [(&str, Rule); 51] = [
     ("appendOnly", Rule::Boolean),
@@ -66,7 +73,7 @@ const KNOWN: [(&str, Rule); 51] = [
     ("logRetentionDuration", Rule::Interval),
     ("minReaderVersion", Rule::Integer(1, POSITIVE)),
     ("minWriterVersion", Rule::Integer(1, POSITIVE)),
-    ("parquet.compression.codec", Rule::Text),
+    ("parquet.compression.codec", Rule::OneOf(CODECS, CODEC)),
     ("parquet.format.version", Rule::Text),
     ("randomPrefixLength", Rule::Integer(1, "needs to be greater than 0.")),
     ("randomizeFilePrefixes", Rule::Boolean),

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use lakesmith_core::table::{DataType, Field, PartitionTuple, RowTrackingColumns, WriteSpec};
+use lakesmith_core::table::{DataType, Field, PartitionTuple, RowTrackingColumns, TableState, WriteSpec};
 use lakesmith_core::units::MIB;
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::Location;
 
 use crate::DeltaTable;
+use crate::property_rules::{check, known};
 use crate::read::{data_fields, partition_fields};
 use crate::schema::{ColumnMapping, parse_column_list};
 
@@ -19,6 +20,7 @@ pub(crate) const COMMIT_VERSION_COLUMN: &str = "delta.rowTracking.materializedRo
 
 /// Field ids that Iceberg reserves for `_row_id` and `_last_updated_sequence_number`.
 const ICEBERG_LINEAGE_IDS: (i32, i32) = (2_147_483_540, 2_147_483_539);
+const CODEC_PROPERTY: &str = "delta.parquet.compression.codec";
 const DEFAULT_INDEXED_COLUMNS: i64 = 32;
 const ROW_GROUP_BYTES: u64 = 128 * MIB;
 const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -37,7 +39,7 @@ pub fn write_spec(
     let all_partitions = partition_fields(&state.schema, &state.partition_columns)?;
     let materialize = state.has_feature("materializePartitionColumns") || iceberg_compat(table).is_some();
     let partition_fields: Vec<Field> = if materialize { all_partitions.into_iter().cloned().collect() } else { vec![] };
-    let compression = compression.or_else(|| state.property("delta.parquet.compression.codec").map(str::to_lowercase));
+    let compression = compression.or_else(|| codec_of(state));
     Ok(WriteSpec {
         partition_indexes: (0..partition_fields.len()).collect(),
         partition_fields,
@@ -48,6 +50,22 @@ pub fn write_spec(
         row_group_rows,
         row_group_bytes: ROW_GROUP_BYTES,
     })
+}
+
+/// The table's codec. A word that is none is passed over: writers such as Spark don't look at the property at all.
+fn codec_of(state: &TableState) -> Option<String> {
+    let value = state.property(CODEC_PROPERTY)?;
+    let valid = known(CODEC_PROPERTY).is_some_and(|(key, rule)| check(&key, value, rule).is_ok());
+    if !valid {
+        tracing::warn!(
+            property = CODEC_PROPERTY,
+            value,
+            path = state.location,
+            "the table's codec is not known, so the files keep the codec that they have; set the property to snappy, \
+             zstd, gzip, lz4_raw or uncompressed, or unset it, or name a codec with --compression"
+        );
+    }
+    valid.then(|| value.to_lowercase())
 }
 
 /// Version of Iceberg compatibility in force, the highest one.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lakesmith_core::{Error, Result};
+use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
@@ -40,8 +40,8 @@ pub(crate) async fn read(store: &Store, location: &Location, size: u64, guess: u
     };
     if size < TRAILER + 4 {
         // An absent file is absent whatever size the log gives it.
-        store.head(location).await.map_err(missing_file)?;
-        return Err(corrupt(format!("{size} bytes are too few")));
+        let stored = store.head(location).await.map_err(missing_file)?.size;
+        return Err(corrupt(format!("{size} bytes are too few (the log's size; {stored} are stored)")));
     }
     let mut start = size.saturating_sub(guess.max(TRAILER));
     let mut tail = read_tail(store, location, start, size).await?;
@@ -51,7 +51,14 @@ pub(crate) async fn read(store: &Store, location: &Location, size: u64, guess: u
         b"PARE" => {
             return Err(Error::unsupported("the data file's footer is encrypted").with("path", location));
         }
-        _ => return Err(corrupt("its magic number is missing at the end; it may be truncated".to_owned())),
+        _ => {
+            let stored = store.head(location).await.map_err(missing_file)?.size;
+            return Err(corrupt(if stored == size {
+                "its magic number is missing at the end; it may be truncated".to_owned()
+            } else {
+                format!("the log says that it has {size} bytes, and it has {stored}")
+            }));
+        }
     }
     let length = u64::from(u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]));
     let footer_start = size
@@ -69,7 +76,14 @@ pub(crate) async fn read(store: &Store, location: &Location, size: u64, guess: u
 }
 
 async fn read_tail(store: &Store, location: &Location, start: u64, size: u64) -> Result<Bytes> {
-    store.get_range(location, start..size).await.map_err(missing_file)
+    match store.get_range(location, start..size).await {
+        Err(error) if error.kind() == ErrorKind::Corrupt => Err(Error::corrupt(format!(
+            "the data file is truncated: the log says that it has {size} bytes; restore it from a copy"
+        ))
+        .with("path", location)
+        .caused_by(error)),
+        other => other.map_err(missing_file),
+    }
 }
 
 /// Column chunks must lie inside the file, or later reads would panic or fetch nonsense.

@@ -24,6 +24,6 @@ mod token;
 pub use diagnostic::render_snippet;
 pub use grammar::{parse, parse_predicate};
 pub use operation::to_operation;
-pub use settings::Settings;
+pub use settings::{Settings, shown};
 pub use settings_table::{Setting, settings_reference};
 pub use statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef};

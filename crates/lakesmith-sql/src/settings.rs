@@ -1,6 +1,6 @@
 //! The settings of a session: what SET wrote, and what it means for operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lakesmith_core::op::{Compat, FileSizes, OptimizeOptions, ReorgOptions, RewriteLimits};
 use lakesmith_core::units::parse_duration_ms;
@@ -17,6 +17,36 @@ use crate::suggest::nearest;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     values: BTreeMap<String, String>,
+    /// What the command line fixed; SET does not reach it.
+    fixed: BTreeMap<String, String>,
+}
+
+/// Parts of keys whose values are secrets, without regard to case, `-`, `_` and `.`.
+///
+/// # Source
+/// Spark `spark.redaction.regex`, widened by the keys of the object stores.
+const SECRET_KEYS: [&str; 12] = [
+    "secret",
+    "token",
+    "password",
+    "passphrase",
+    "accesskey",
+    "accountkey",
+    "privatekey",
+    "sharedkey",
+    "masterkey",
+    "saskey",
+    "credential",
+    "connectionstring",
+];
+
+/// What is shown in the place of a secret, as Spark shows it.
+const REDACTED: &str = "*********(redacted)";
+
+/// The value of a setting as it may be shown.
+pub fn shown<'a>(key: &str, value: &'a str) -> &'a str {
+    let plain: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    if SECRET_KEYS.iter().any(|part| plain.contains(part)) { REDACTED } else { value }
 }
 
 impl Settings {
@@ -40,6 +70,22 @@ impl Settings {
         Ok(())
     }
 
+    /// Sets a value that no SET and no RESET changes: a flag or its variable.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn fix(&mut self, key: &str, value: &str) -> Result<()> {
+        self.set(key, value)?;
+        self.values.remove(key);
+        self.fixed.insert(key.to_owned(), value.to_owned());
+        Ok(())
+    }
+
+    /// True if SET has no effect on `key`.
+    pub fn is_fixed(&self, key: &str) -> bool {
+        self.fixed.contains_key(key)
+    }
+
     /// `RESET key` and `RESET`: back to the defaults.
     pub fn reset(&mut self, key: Option<&str>) {
         match key {
@@ -50,14 +96,15 @@ impl Settings {
         }
     }
 
-    /// The value that was set.
+    /// The value in force, if one was set.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.values.get(key).map(String::as_str)
+        self.fixed.get(key).or_else(|| self.values.get(key)).map(String::as_str)
     }
 
-    /// Everything that was set, by key.
+    /// Everything that was set, by key, with the value in force.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.values.iter().map(|(k, v)| (k.as_str(), v.as_str()))
+        let keys: BTreeSet<&String> = self.values.keys().chain(self.fixed.keys()).collect();
+        keys.into_iter().filter_map(|key| Some((key.as_str(), self.get(key)?)))
     }
 
     /// Whether results carry Lakesmith's own columns.
@@ -248,6 +295,40 @@ mod tests {
         assert!(error.message().contains("did you mean 'lakesmith.threads'?"), "{error}");
         assert!(Settings::default().set("lakesmith.nothing.like.it", "1").is_err());
         assert!(Settings::default().set("spark.no.such.key", "1").is_ok());
+    }
+
+    #[test]
+    fn what_is_fixed_wins_over_set_and_reset() {
+        let mut settings = with(&[(THREADS, "1"), (VERIFY, "true")]);
+        settings.fix(THREADS, "2").unwrap();
+        settings.set(THREADS, "3").unwrap();
+        assert_eq!((settings.get(THREADS), settings.is_fixed(THREADS)), (Some("2"), true));
+        assert_eq!(settings.iter().collect::<Vec<_>>(), [(THREADS, "2"), (VERIFY, "true")]);
+        settings.reset(None);
+        assert_eq!(settings.limits().unwrap().threads, 2);
+        assert!(settings.fix(THREADS, "many").is_err());
+        assert_eq!(settings.get(THREADS), Some("2"));
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        for key in [
+            "fs.s3a.secret.key",
+            "aws_secret_access_key",
+            "fs.s3a.access.key",
+            "AWS_SESSION_TOKEN",
+            "db.Password",
+            "fs.azure.account.key.x.dfs.core.windows.net",
+            "azure_storage_sas_key",
+            "google_service_account_private-key",
+            "azure_client_secret",
+            "azure_storage_connection_string",
+        ] {
+            assert_eq!(shown(key, "abc"), REDACTED, "{key}");
+        }
+        for key in [MAX_FILE_SIZE, "aws_region", "lakesmith.sql.extendedColumns", "spark.sql.session.timeZone"] {
+            assert_eq!(shown(key, "abc"), "abc", "{key}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
-use lakesmith_core::{Error, Result};
+use lakesmith_core::{Error, ErrorKind, Result};
 use object_store::path::Path;
 use object_store::{
     GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
@@ -128,7 +128,10 @@ impl Store {
         let path = self.path(location)?;
         let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
         let read = async { self.inner.get_opts(&path, options).await?.bytes().await };
-        let bytes = read.await.map_err(|e| storage_error(e, "read", location))?;
+        let bytes = match read.await {
+            Ok(bytes) => bytes,
+            Err(e) => return Err(self.too_short(location, range.end, storage_error(e, "read", location)).await),
+        };
         check_length(&bytes, &range, location)?;
         Ok(bytes)
     }
@@ -139,11 +142,29 @@ impl Store {
     /// As [`Store::get_range`].
     pub async fn get_ranges(&self, location: &Location, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let path = self.path(location)?;
-        let read = self.inner.get_ranges(&path, ranges).await.map_err(|e| storage_error(e, "read", location))?;
+        let read = match self.inner.get_ranges(&path, ranges).await {
+            Ok(read) => read,
+            Err(e) => {
+                let end = ranges.iter().map(|r| r.end).max().unwrap_or(0);
+                return Err(self.too_short(location, end, storage_error(e, "read", location)).await);
+            }
+        };
         for (bytes, range) in read.iter().zip(ranges) {
             check_length(bytes, range, location)?;
         }
         Ok(read)
+    }
+
+    /// The reason why a range up to `end` could not be read, if it is that the object ends before it: stores answer that
+    /// in many ways, and none of them is worth another try.
+    async fn too_short(&self, location: &Location, end: u64, error: Error) -> Error {
+        if error.kind() != ErrorKind::Unavailable {
+            return error;
+        }
+        match self.head(location).await {
+            Ok(object) if object.size < end => ends_early(object.size, end, location),
+            _ => error,
+        }
     }
 
     /// Size and time of an object.
@@ -264,12 +285,14 @@ impl Store {
     }
 }
 
+fn ends_early(size: u64, wanted: u64, location: &Location) -> Error {
+    Error::corrupt(format!("the object has {size} bytes and should have {wanted} at least")).with("path", location)
+}
+
 fn check_length(bytes: &Bytes, range: &Range<u64>, location: &Location) -> Result<()> {
     let wanted = range.end - range.start;
     if bytes.len() as u64 == wanted {
         return Ok(());
     }
-    Err(Error::corrupt(format!("the object is shorter than needed: {} of {wanted} bytes could be read", bytes.len()))
-        .with("path", location)
-        .with("offset", range.start))
+    Err(ends_early(range.start + bytes.len() as u64, range.end, location))
 }

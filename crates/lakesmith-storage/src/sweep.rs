@@ -9,8 +9,9 @@ use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 
 use crate::failure::storage_error;
+use crate::local::temporary::{ABANDONED_AFTER, is_temporary};
 use crate::location::Location;
-use crate::store::Store;
+use crate::store::{ObjectInfo, Store};
 
 /// Objects sent in one go; S3 takes no more in a request.
 const BATCH: usize = 1000;
@@ -70,6 +71,17 @@ impl SweepPlan {
             return Err(Error::internal("a log file was listed as a run's output").with("path", output));
         }
         Ok(SweepPlan { stages: vec![outputs.into_iter().collect()] })
+    }
+
+    /// Hidden files in which writes of ours began that nobody will finish: each is older than a day, told by the newest
+    /// of the objects `found`, so that only the storage's own clock counts.
+    pub fn stale_temporaries(found: &[ObjectInfo]) -> SweepPlan {
+        let newest_ms = found.iter().map(|o| o.modified_ms).max().unwrap_or(i64::MIN);
+        let age = i64::try_from(ABANDONED_AFTER.as_millis()).unwrap_or(i64::MAX);
+        let stale = |o: &&ObjectInfo| {
+            is_temporary(o.location.file_name()) && o.modified_ms.checked_add(age).is_some_and(|end| end < newest_ms)
+        };
+        SweepPlan { objects: found.iter().filter(stale).map(|o| o.location.clone()).collect() }
     }
 
     /// The outputs of a task that failed before any commit was tried.
@@ -189,6 +201,35 @@ mod tests {
         let taken = UncommittedProof { tried_versions: vec![4, 5], all_taken_by_others: true };
         assert_eq!(SweepPlan::own_uncommitted(outputs(), taken).unwrap().objects().count(), 2);
         assert_eq!(SweepPlan::abandoned(outputs()).unwrap().objects().count(), 2);
+    }
+
+    #[test]
+    fn only_hidden_files_of_ours_that_are_a_day_old_by_the_storages_clock_are_stale() {
+        let hour = 3_600_000;
+        let at = |name: &str, hours: i64| ObjectInfo {
+            location: Location::parse(&format!("/t/{name}")).unwrap(),
+            size: 1,
+            modified_ms: 1_000_000 * hour + hours * hour,
+        };
+        let id = "0123456789abcdef0123456789abcdef";
+        let ours = format!("_delta_log/.{id}.lakesmith-tmp");
+        let sum = format!("_delta_log/..{id}.lakesmith-tmp.crc");
+        let names = [
+            ours.as_str(),
+            &sum,
+            "_delta_log/.x.lakesmith-tmp",
+            "_delta_log/.00000000000000000001.json.crc",
+            "part-0.parquet",
+            ".lakesmith-tmp",
+        ];
+        let stale = |newest: i64| {
+            let mut found: Vec<ObjectInfo> = names.iter().map(|name| at(name, 0)).collect();
+            found.push(at("_delta_log/00000000000000000002.json", newest));
+            let plan = SweepPlan::stale_temporaries(&found);
+            plan.objects().map(|l| l.key().strip_prefix("t/").unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(stale(24), Vec::<String>::new());
+        assert_eq!(stale(25), [sum.clone(), ours.clone()]);
     }
 
     #[test]

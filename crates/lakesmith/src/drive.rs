@@ -3,7 +3,7 @@
 //! Nothing refers to an output before its commit. Outputs that no commit can reach any more are swept; on any doubt they
 //! stay as orphans for VACUUM.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use lakesmith_core::op::RewriteLimits;
@@ -63,7 +63,11 @@ impl Drive<'_> {
         let total_bytes = plan.input_bytes();
         let files: u64 = plan.groups.iter().map(|g| g.files.len() as u64).sum();
         self.session.options.progress.begin("rewriting", total_bytes);
+        let folders = self.folders(table, &plan);
         let result = self.run_batches(table, plan, &mut driven);
+        if driven.batches > 0 {
+            self.sweep_temporaries(&folders);
+        }
         self.session.options.progress.end();
         match result {
             Ok(()) => match driven.left_out.first() {
@@ -113,7 +117,13 @@ impl Drive<'_> {
         driven: &mut Driven,
     ) -> Result<()> {
         let tasks = self.tasks(base, groups)?;
+        let (files, bytes): (u64, u64) =
+            groups.iter().fold((0, 0), |(f, b), g| (f + g.files.len() as u64, b + g.bytes));
+        tracing::info!(groups = groups.len(), files, bytes, version = base.state.version, "rewriting");
         let (outcomes, parallelism) = self.execute(tasks)?;
+        let rows: u64 = outcomes.iter().map(|o| o.rows_out).sum();
+        let written: u64 = outcomes.iter().map(|o| o.bytes_out).sum();
+        tracing::info!(groups = outcomes.len(), rows, bytes = written, "rewritten and checked; committing");
         driven.parallelism = driven.parallelism.max(parallelism);
         let worth: Vec<bool> = groups.iter().zip(&outcomes).map(|(g, o)| self.is_worth_a_commit(base, g, o)).collect();
         let (worth, worthless): (Vec<usize>, Vec<usize>) = (0..groups.len()).partition(|i| worth[*i]);
@@ -236,6 +246,14 @@ impl Drive<'_> {
         let mut outcomes: Vec<Option<RewriteOutcome>> = vec![None; tasks.len()];
         let ran = LocalExecutor::new(self.store.clone(), control).run(tasks, &mut |outcome| {
             let slot = outcome.task as usize;
+            tracing::debug!(
+                group = slot,
+                rows = outcome.rows_out,
+                bytes_in = outcome.bytes_in,
+                bytes_out = outcome.bytes_out,
+                files = outcome.outputs.len(),
+                "group rewritten"
+            );
             outcomes[slot] = Some(outcome);
             Ok(())
         });
@@ -252,6 +270,25 @@ impl Drive<'_> {
         Ok((complete, parallelism))
     }
 
+    /// The folders of the plan's inputs, as far as they belong to the table.
+    fn folders(&self, table: &DeltaTable, plan: &RewritePlan) -> Vec<Location> {
+        let inputs = plan.groups.iter().flat_map(|g| &g.files);
+        let folder = |id: &FileId| self.root.resolve(table.state.files.get(*id).path).ok()?.parent();
+        let own = inputs.filter_map(folder).filter(|f| f.relative_to(self.root).is_some());
+        own.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Removes what runs that were killed left in `folders`, now that this run's commit tells the storage's time. Nobody
+    /// waits for it, so a failure is only told.
+    fn sweep_temporaries(&self, folders: &[Location]) {
+        let log = self.root.join("_delta_log");
+        match self.session.runtime.block_on(self.store.sweep_temporaries(&log, folders)) {
+            Ok(report) if report.deleted.is_empty() => {}
+            Ok(report) => tracing::info!(count = report.deleted.len(), "removed what killed runs had begun to write"),
+            Err(error) => tracing::warn!(%error, "could not look for what killed runs had begun to write"),
+        }
+    }
+
     /// A failed sweep leaves orphans, which is not worth failing the run for.
     fn sweep(&self, outputs: Vec<Location>, proof: UncommittedProof) {
         if outputs.is_empty() {
@@ -261,7 +298,7 @@ impl Drive<'_> {
         let swept = SweepPlan::own_uncommitted(outputs, proof)
             .and_then(|plan| self.session.runtime.block_on(sweep(self.store, plan)));
         match swept {
-            Ok(report) if report.failed.is_empty() => tracing::debug!(count, "removed uncommitted outputs"),
+            Ok(report) if report.failed.is_empty() => tracing::info!(count, "removed uncommitted outputs"),
             Ok(report) => tracing::warn!(count, failed = report.failed.len(), "uncommitted outputs stay as orphans"),
             Err(error) => tracing::warn!(count, %error, "uncommitted outputs stay as orphans"),
         }
@@ -273,13 +310,16 @@ impl Drive<'_> {
         let needed = plan.input_bytes();
         match free_bytes(self.root)? {
             Some(free) if free < needed => Err(Error::new(
-                ErrorKind::Limit,
+                ErrorKind::Retention,
                 format!(
                     "the disk has {} free and the rewrite may write {}; free space or narrow the run with --where",
                     lakesmith_core::units::format_bytes(free),
                     lakesmith_core::units::format_bytes(needed)
                 ),
             )
+            .class("INSUFFICIENT_DISK_SPACE")
+            .with("free_bytes", free)
+            .with("needed_bytes", needed)
             .with("path", self.root)),
             _ => Ok(()),
         }

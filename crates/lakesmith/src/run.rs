@@ -1,8 +1,10 @@
 //! The one dispatch from an operation to its room.
 
+use std::time::Instant;
+
 use lakesmith_core::Result;
 use lakesmith_core::op::{Operation, Report};
-use lakesmith_storage::Location;
+use lakesmith_storage::{Location, Store};
 
 use crate::{Session, ops};
 
@@ -11,14 +13,29 @@ pub(crate) fn run(session: &Session, root: &Location, operation: Operation) -> R
     let name = operation.name();
     let span = tracing::info_span!("operation", name, table = %root);
     let _entered = span.enter();
+    let started = Instant::now();
+    let done = dispatch(session, &store, root, operation);
+    let requests = store.requests();
+    let (seconds, total) = (started.elapsed().as_secs_f64(), requests.total());
+    let (bytes_read, bytes_written) = (requests.bytes_read, requests.bytes_written);
+    match &done {
+        Ok(_) => tracing::info!(seconds, requests = total, bytes_read, bytes_written, "done"),
+        Err(error) => {
+            tracing::info!(seconds, requests = total, bytes_read, bytes_written, class = error.class_name(), "failed");
+        }
+    }
+    done
+}
+
+fn dispatch(session: &Session, store: &Store, root: &Location, operation: Operation) -> Result<Report> {
     match operation {
-        Operation::Optimize(options) => ops::optimize::run(session, &store, root, &options),
-        Operation::Reorg(options) => ops::reorg::run(session, &store, root, &options),
-        Operation::Detail(at) => ops::describe::detail(session, &store, root, at),
-        Operation::History(options) => ops::describe::history(session, &store, root, options),
-        Operation::Files(at) => ops::describe::files(session, &store, root, at),
-        Operation::ShowProperties(key) => ops::properties::show(session, &store, root, key.as_deref()),
-        Operation::AlterProperties(options) => ops::properties::alter(session, &store, root, &options),
-        Operation::Checkpoint(options) => ops::checkpoint::run(session, &store, root, options),
+        Operation::Optimize(options) => ops::optimize::run(session, store, root, &options),
+        Operation::Reorg(options) => ops::reorg::run(session, store, root, &options),
+        Operation::Detail(at) => ops::describe::detail(session, store, root, at),
+        Operation::History(options) => ops::describe::history(session, store, root, options),
+        Operation::Files(at) => ops::describe::files(session, store, root, at),
+        Operation::ShowProperties(key) => ops::properties::show(session, store, root, key.as_deref()),
+        Operation::AlterProperties(options) => ops::properties::alter(session, store, root, &options),
+        Operation::Checkpoint(options) => ops::checkpoint::run(session, store, root, options),
     }
 }

@@ -20,6 +20,8 @@ pub type StoreOpener = Arc<dyn Fn(&Location) -> Result<Store> + Send + Sync>;
 pub struct SessionOptions {
     /// Settings as `SET` takes them (`lakesmith.*` and Spark's own keys).
     pub settings: BTreeMap<String, String>,
+    /// Settings that SET and RESET do not change: what flags and variables say.
+    pub fixed: BTreeMap<String, String>,
     /// Stops running operations.
     pub cancel: Cancel,
     /// Watches long work.
@@ -34,6 +36,7 @@ impl Default for SessionOptions {
     fn default() -> Self {
         Self {
             settings: BTreeMap::new(),
+            fixed: BTreeMap::new(),
             cancel: Cancel::default(),
             progress: Arc::new(NoProgress),
             world: Arc::new(SystemWorld),
@@ -58,6 +61,9 @@ impl Session {
         let mut settings = Settings::default();
         for (key, value) in &options.settings {
             settings.set(key, value)?;
+        }
+        for (key, value) in &options.fixed {
+            settings.fix(key, value)?;
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

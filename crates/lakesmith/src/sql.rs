@@ -60,10 +60,14 @@ fn run_statement(session: &mut Session, statement: &Statement) -> Result<SqlResu
 /// `SET k = v`, `SET k` and `SET`; each answers key and value.
 fn set(session: &mut Session, key: Option<&str>, value: Option<&str>) -> Result<Rows> {
     let columns = vec!["key".to_string(), "value".to_string()];
-    let row = |k: &str, v: &str| vec![Value::from(k), Value::from(v)];
+    let row = |k: &str, v: &str| vec![Value::from(k), Value::from(lakesmith_sql::shown(k, v))];
     let rows = match (key, value) {
         (Some(key), Some(value)) => {
             session.settings.set(key, value)?;
+            if session.settings.is_fixed(key) {
+                let in_force = session.settings.get(key).map(|v| lakesmith_sql::shown(key, v));
+                tracing::warn!(key, in_force, "SET has no effect: a flag or a LAKESMITH_* variable wins over it");
+            }
             vec![row(key, value)]
         }
         (Some(key), None) => vec![row(key, session.settings.get(key).unwrap_or("<undefined>"))],

@@ -20,7 +20,7 @@ pub(crate) fn parse(text: &str) -> Result<Location> {
 pub(crate) fn of_sql(table: &TableRef) -> Result<Location> {
     match table {
         TableRef::Path(path) => Location::parse(path),
-        TableRef::Name(parts) => Err(Error::not_found(format!(
+        TableRef::Name(parts) => Err(Error::usage(format!(
             "the table or view `{}` cannot be found: this version has no catalog; name the table by its path, as in \
              delta.`/path/to/table`",
             parts.join("`.`")

@@ -28,6 +28,11 @@ impl Stdout {
         self.terminal
     }
 
+    /// Whether the reader went away.
+    pub(crate) fn reader_is_gone(&self) -> bool {
+        self.closed
+    }
+
     /// # Errors
     /// Unavailable when it cannot be written, other than because the reader closed it.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {

@@ -68,6 +68,46 @@ fn a_missing_table_has_sparks_class() {
 }
 
 #[test]
+fn errors_of_analysis_exit_with_2() {
+    let (_guard, table) = fixture("plain_24_appends");
+    for (statement, class) in [
+        ("OPTIMIZE sales.events".to_owned(), "TABLE_OR_VIEW_NOT_FOUND"),
+        (format!("ALTER TABLE delta.`{table}` UNSET TBLPROPERTIES ('nope')"), "DELTA_UNSET_NON_EXISTENT_PROPERTY"),
+        (format!("OPTIMIZE delta.`{table}` WHERE nope = 1"), "DELTA_NON_PARTITION_COLUMN_REFERENCE"),
+        (format!("ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.parquet.compression.codec' = 'foo')"), "USAGE"),
+    ] {
+        let ran = run(&["sql", &statement]);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{statement}: {}", ran.err);
+        assert!(ran.err.starts_with(&format!("error[{class}]: ")), "{statement}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_codec_that_the_table_was_given_elsewhere_is_named_and_passed_over() {
+    let (_guard, table) = fixture("plain_24_appends");
+    let log = std::path::Path::new(&table).join("_delta_log");
+    let mut given = false;
+    for entry in std::fs::read_dir(&log).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if name.ends_with(".checkpoint.parquet") || name.ends_with(".crc") || name == "_last_checkpoint" {
+            std::fs::remove_file(&path).unwrap();
+        } else if name.ends_with(".json") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let codec = r#""configuration":{"delta.parquet.compression.codec":"foo""#;
+            given |= text.contains(r#""configuration":{}"#);
+            std::fs::write(&path, text.replace(r#""configuration":{"#, codec)).unwrap();
+        }
+    }
+    assert!(given);
+    let ran = run(&["optimize", &table, "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for word in ["delta.parquet.compression.codec", "foo", "--compression"] {
+        assert!(ran.err.contains(word), "{}", ran.err);
+    }
+}
+
+#[test]
 fn errors_are_one_json_object_when_asked_for() {
     let guard = tempfile::tempdir().unwrap();
     let ran = run(&["--json", "detail", guard.path().to_str().unwrap()]);

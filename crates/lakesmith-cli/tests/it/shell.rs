@@ -70,6 +70,98 @@ fn statements_go_on_when_the_reader_goes_away() {
     assert_eq!(history[0]["operation"], "OPTIMIZE");
 }
 
+#[test]
+fn a_commit_whose_reader_went_away_is_told_on_stderr() {
+    let (_guard, table) = fixture("plain_24_appends");
+    let next = run(&["detail", &table, "--json"]).json()["version"].as_u64().unwrap() + 1;
+    let mut child = command(&["optimize", &table]).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(err.contains("nobody reads its report") && err.contains(&format!("version={next}")), "{err}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_commit_whose_report_cannot_be_written_is_told_on_stderr() {
+    for sql in [false, true] {
+        for json in [false, true] {
+            let (_guard, table) = fixture("plain_24_appends");
+            let next = run(&["detail", &table, "--json"]).json()["version"].as_u64().unwrap() + 1;
+            let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+            let statement = format!("OPTIMIZE delta.`{table}`");
+            let mut args = if sql { vec!["sql", &statement] } else { vec!["optimize", &table] };
+            args.extend(json.then_some("--json"));
+            let output = command(&args).stdout(full).output().unwrap();
+            let err = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{err}");
+            assert!(err.contains(&format!("stands at version {next}")), "{err}");
+            let history = run(&["history", &table, "--limit", "1", "--json"]).json();
+            assert_eq!(
+                (history[0]["operation"].as_str(), history[0]["version"].as_u64()),
+                (Some("OPTIMIZE"), Some(next))
+            );
+        }
+    }
+}
+
+#[test]
+fn a_flag_or_its_variable_wins_over_set() {
+    let statements = "SET lakesmith.memory = 1GiB; SET lakesmith.threads = 7; SET lakesmith.memory; SET lakesmith.threads; \
+                      RESET; SET lakesmith.memory";
+    let output = command(&["sql", "--json", "--memory", "2MiB", "--set", "lakesmith.memory=3MiB", statements])
+        .env("LAKESMITH_THREADS", "3")
+        .output()
+        .unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    let values: Vec<String> = out
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["value"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(values[2..], ["2097152", "3", "2097152"], "{out}");
+    assert!(err.contains("SET has no effect"), "{err}");
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let statements = "SET fs.s3a.secret.key = hidden1; SET; SET fs.s3a.secret.key; SET fs.s3a.endpoint = shown1";
+    for json in [&["--json"][..], &[]] {
+        let set = ["--set", "azure_storage_account_key=hidden2", "--set", "AWS_SESSION_TOKEN=hidden3"];
+        let ran = run(&[&["sql", statements][..], &set, json].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(!ran.out.contains("hidden") && !ran.err.contains("hidden"), "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains("*********(redacted)") && ran.out.contains("shown1"), "{}", ran.out);
+    }
+}
+
+#[test]
+fn v_tells_what_is_done_and_logs_can_be_json() {
+    let (_guard, table) = fixture("plain_24_appends");
+    let ran = run(&["optimize", &table, "-v"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let at = |word: &str| ran.err.find(word).unwrap_or_else(|| panic!("{word}: {}", ran.err));
+    let places = ["loaded", "planned", "rewriting", "rewritten and checked", "committing", "committed", "done"].map(at);
+    assert!(places.is_sorted(), "{}", ran.err);
+    for fact in ["version=", "files=", "bytes=", "groups=", "requests=", "seconds="] {
+        at(fact);
+    }
+    let (_guard, table) = fixture("plain_24_appends");
+    let ran = run(&["optimize", &table, "-vv", "--log-format", "json"]);
+    let messages: Vec<String> = ran
+        .err
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .map(|line| line["message"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert!(
+        messages.iter().any(|m| m == "committed") && messages.iter().any(|m| m == "group rewritten"),
+        "{messages:?}"
+    );
+    assert_eq!(run(&["detail", &table]).err, "");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_under_stdout_is_an_error() {

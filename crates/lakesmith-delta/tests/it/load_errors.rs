@@ -32,6 +32,34 @@ async fn a_broken_commit_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_number_out_of_range_is_named_with_its_field() {
+    for (size, shown) in [
+        ("-5", "negative: -5"),
+        ("18446744073709551615", "18446744073709551615"),
+        ("9223372036854775808", "9223372036854775808"),
+        ("99999999999999999999", "99999999999999999999"),
+        ("null", "missing"),
+    ] {
+        let second = add("b.parquet", None, 1).replace("\"size\":10", &format!("\"size\":{size}"));
+        let error = TestTable::with_commits(&[&first("{}"), &second]).error().await;
+        assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::Corrupt, Some("b.parquet")), "{error}");
+        assert!(error.message().contains("size") && error.message().contains(shown), "{size}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_in_the_place_of_a_folder_is_no_table() {
+    let table = TestTable::with_commits(&[]);
+    let log = table.path().join("_delta_log");
+    std::fs::remove_dir(&log).unwrap();
+    std::fs::write(&log, "a file").unwrap();
+    assert_eq!(table.error().await.class_name(), "DELTA_MISSING_DELTA_TABLE");
+    std::fs::remove_dir_all(table.path()).unwrap();
+    std::fs::write(table.path(), "a file").unwrap();
+    assert_eq!(table.error().await.class_name(), "DELTA_MISSING_DELTA_TABLE");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_gap_in_the_log_is_corrupt() {
     let table = TestTable::with_commits(&[&first("{}"), &add("b.parquet", None, 1), &add("c.parquet", None, 1)]);
     std::fs::remove_file(table.commit_path(1)).unwrap();

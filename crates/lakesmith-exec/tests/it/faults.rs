@@ -95,6 +95,44 @@ fn the_first_error_stops_the_run_and_lists_what_is_visible() {
 }
 
 #[test]
+fn a_file_of_another_size_than_the_log_says_is_named_with_both() {
+    let mut bench = Bench::new();
+    let batch = RecordBatch::try_from_iter([("v", Arc::new(Int64Array::from_iter_values(0..1000)) as _)]).unwrap();
+    let input = bench.add(&batch, WriterProperties::default()).clone();
+    let whole = std::fs::read(bench.path("in-0.parquet")).unwrap();
+    let longer = [&whole[..whole.len() - 8], &[0; 5], &whole[whole.len() - 8..]].concat();
+    for stored in [&[][..], &whole[..1], &whole[..whole.len() - 1], &whole[..20], &longer] {
+        std::fs::write(bench.path("in-0.parquet"), stored).unwrap();
+        let error = bench.run(spec(vec![field("v", DataType::Long)]), plain_write()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{} {error}", stored.len());
+        assert_eq!(error.context_value("path"), Some(input.location.as_str()));
+        let text = error.to_string();
+        for size in [whole.len(), stored.len()] {
+            assert!(text.contains(&format!("{size} bytes")) || text.contains(&format!("has {size}")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_vector_file_that_is_too_short_is_corrupt_with_its_path() {
+    use lakesmith_core::table::vector::VectorLocation;
+    for stored in [0, 1, 10] {
+        let mut bench = Bench::new();
+        let batch = RecordBatch::try_from_iter([("v", Arc::new(Int64Array::from(vec![1, 2])) as _)]).unwrap();
+        let mut deletes = crate::bench_table::inline([1]);
+        let vector = bench.path("vector.bin");
+        std::fs::write(&vector, vec![1; stored]).unwrap();
+        let location = bench.root().join("vector.bin").to_string();
+        deletes.at = VectorLocation::File { location: location.clone(), offset: 1 };
+        bench.add(&batch, WriterProperties::default()).deletes = Some(deletes);
+        let error = bench.run(spec(vec![field("v", DataType::Long)]), plain_write()).unwrap_err();
+        assert_eq!((error.kind(), error.class_name()), (ErrorKind::Corrupt, "DELTA_DELETION_VECTOR_SIZE_MISMATCH"));
+        assert_eq!(error.context_value("path"), Some(location.as_str()), "{error}");
+        assert!(error.message().contains(&format!("{stored} ")), "{error}");
+    }
+}
+
+#[test]
 fn dropped_columns_are_seen_at_any_depth_without_regard_to_case() {
     let mut bench = Bench::new();
     let inner = arrow::array::StructArray::from(vec![(

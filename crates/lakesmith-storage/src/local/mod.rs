@@ -6,6 +6,7 @@
 //! renamed (replacing) or hard-linked (only if absent).
 
 mod list;
+pub(crate) mod temporary;
 mod write;
 
 use std::fmt;

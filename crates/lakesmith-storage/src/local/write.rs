@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use object_store::path::Path;
 use object_store::{MultipartUpload, PutPayload, PutResult, Result, UploadPart};
 
-use super::{blocking, file_path, generic, io_failure};
+use super::{blocking, file_path, generic, io_failure, temporary};
 
 /// A hidden file that will become the object. Dropping it removes it.
 #[derive(Debug)]
@@ -25,8 +25,7 @@ impl Staged {
     pub(super) fn create(location: &Path) -> Result<Staged> {
         let target = file_path(location);
         let folder = target.parent().unwrap_or(FilePath::new("/"));
-        // A leading dot hides the file from every table reader and cleaner.
-        let staging = folder.join(format!(".{}.lakesmith-tmp", uuid::Uuid::new_v4().simple()));
+        let staging = folder.join(temporary::fresh());
         let open = || OpenOptions::new().write(true).create_new(true).open(&staging);
         let opened = match open() {
             Err(e) if e.kind() == io::ErrorKind::NotFound => std::fs::create_dir_all(folder).and_then(|()| open()),

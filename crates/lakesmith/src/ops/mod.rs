@@ -16,7 +16,16 @@ use lakesmith_storage::{Location, Store};
 use crate::Session;
 
 fn load(session: &Session, store: &Store, root: &Location, at: TimeTravel, files: bool) -> Result<DeltaTable> {
-    session.runtime.block_on(lakesmith_delta::load(store, root, at, Needs { files, stats: false }))
+    let table = session.runtime.block_on(lakesmith_delta::load(store, root, at, Needs { files, stats: false }))?;
+    let state = &table.state;
+    tracing::info!(
+        version = state.version,
+        files = state.files.len(),
+        checkpoint = table.log.checkpoint_version,
+        requests = store.requests().total(),
+        "loaded"
+    );
+    Ok(table)
 }
 
 fn bind(session: &Session, state: &TableState, predicate: Option<&Expr>) -> Result<Option<BoundPredicate>> {

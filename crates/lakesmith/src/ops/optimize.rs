@@ -63,6 +63,13 @@ impl Rewrite<'_> {
     pub(super) fn run(&self, plan: RewritePlan, operation: OperationInfo) -> Result<Report> {
         let considered_files = plan.considered_files;
         let planned_groups = plan.groups.len() as u64;
+        tracing::info!(
+            groups = plan.groups.len(),
+            files = plan.groups.iter().map(|g| g.files.len()).sum::<usize>(),
+            bytes = plan.input_bytes(),
+            considered_files,
+            "planned"
+        );
         // Also with nothing to do: whoever schedules maintenance must learn that this table can't have it.
         lakesmith_delta::check_writable(self.table)?;
         let (driven, planned) = if self.limits.dry_run {

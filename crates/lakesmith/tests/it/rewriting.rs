@@ -1,5 +1,7 @@
 //! OPTIMIZE and REORG without trouble.
 
+use std::collections::BTreeSet;
+
 use lakesmith::op::{AlterProperties, Operation, OptimizeOptions, ReorgOptions};
 use lakesmith::{Cancel, ErrorKind, Session, SessionOptions};
 use lakesmith_testkit::TableBuilder;
@@ -207,4 +209,56 @@ fn row_groups_are_as_large_as_asked_for() {
     assert_eq!(groups(Some(8192)), [8192, 8192, 3616]);
     assert_eq!(groups(Some(7000)), [7000, 7000, 6000]);
     assert_eq!(groups(None), [20_000]);
+}
+
+#[test]
+fn a_rewrite_that_the_disk_cannot_hold_is_refused_before_it_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = small_files(dir.path());
+    for version in 0..=table.version {
+        let log = table.folder.join(format!("_delta_log/{version:020}.json"));
+        let lines = std::fs::read_to_string(&log).unwrap();
+        let swollen = lines.lines().map(|line| {
+            let mut action: serde_json::Value = serde_json::from_str(line).unwrap();
+            if !action["add"]["deletionVector"].is_null() {
+                action["add"]["size"] = (1u64 << 60).into();
+            }
+            action.to_string()
+        });
+        std::fs::write(&log, swollen.collect::<Vec<_>>().join("\n")).unwrap();
+    }
+    let listing = || std::fs::read_dir(&table.folder).unwrap().map(|e| e.unwrap().path()).collect::<BTreeSet<_>>();
+    let before = listing();
+    let session = session();
+    let error = run(&session, &table, purge(&session)).unwrap_err();
+    assert_eq!((error.class_name(), error.kind().exit_code()), ("INSUFFICIENT_DISK_SPACE", 3), "{error}");
+    assert_eq!(error.context_value("needed_bytes"), Some((4u64 << 60).to_string().as_str()));
+    assert_eq!(listing(), before);
+}
+
+#[test]
+fn what_killed_runs_had_begun_to_write_goes_once_it_is_a_day_old() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = small_files(dir.path());
+    let id = "0123456789abcdef0123456789abcdef";
+    let day_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(25 * 3600);
+    let make = |name: &str, old: bool| {
+        let file = std::fs::File::create(table.folder.join(name)).unwrap();
+        if old {
+            file.set_modified(day_ago).unwrap();
+        }
+    };
+    let old = [format!("_delta_log/.{id}.lakesmith-tmp"), format!(".{id}.lakesmith-tmp")];
+    let kept = [
+        format!("_delta_log/.{}.lakesmith-tmp", id.replace('0', "f")),
+        "_delta_log/.mine.tmp".to_owned(),
+        format!("elsewhere-{id}.lakesmith-tmp"),
+    ];
+    old.iter().for_each(|name| make(name, true));
+    make(&kept[0], false);
+    kept[1..].iter().for_each(|name| make(name, true));
+    let session = session();
+    assert!(run(&session, &table, optimize(&session)).unwrap().committed);
+    let exists = |name: &String| table.folder.join(name).exists();
+    assert!(old.iter().all(|name| !exists(name)) && kept.iter().all(exists));
 }
