@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::CommandFactory;
-use lakesmith::op::{CheckpointOptions, HistoryOptions, Operation};
+use lakesmith::op::{CheckpointOptions, HistoryOptions, Operation, Report};
 use lakesmith::{Cancel, DemoOptions, Error, Progress, Result, Session, SessionOptions};
 
 use crate::args::{Cli, DemoArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, Verb};

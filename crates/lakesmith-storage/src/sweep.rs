@@ -81,7 +81,7 @@ impl SweepPlan {
         let stale = |o: &&ObjectInfo| {
             is_temporary(o.location.file_name()) && o.modified_ms.checked_add(age).is_some_and(|end| end < newest_ms)
         };
-        SweepPlan { objects: found.iter().filter(stale).map(|o| o.location.clone()).collect() }
+        SweepPlan { stages: vec![found.iter().filter(stale).map(|o| o.location.clone()).collect()] }
     }
 
     /// The outputs of a task that failed before any commit was tried.

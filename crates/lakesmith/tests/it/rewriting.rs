@@ -161,8 +161,12 @@ fn a_table_whose_commits_a_catalog_manages_is_refused_by_name() {
         let table = TableBuilder::new(dir.path()).feature(feature).append(10, 2).build().unwrap();
         let session = session();
         let alter = AlterProperties { set: [("a".to_string(), "b".to_string())].into(), ..Default::default() };
-        let operations =
-            [optimize(&session), purge(&session), Operation::Checkpoint, Operation::AlterProperties(alter)];
+        let operations = [
+            optimize(&session),
+            purge(&session),
+            Operation::Checkpoint(Default::default()),
+            Operation::AlterProperties(alter),
+        ];
         for operation in operations {
             let name = operation.name();
             let error = session.run(&table.folder.to_string_lossy(), operation).unwrap_err();
@@ -185,7 +189,9 @@ fn a_published_log_of_a_catalog_is_not_taken_for_a_broken_one() {
     std::fs::write(dir.path().join("_delta_log/00000000000000000000.json"), commit).unwrap();
     let session = session();
     let at = lakesmith::op::TimeTravel::Latest;
-    for operation in [optimize(&session), purge(&session), Operation::Checkpoint, Operation::Detail(at)] {
+    for operation in
+        [optimize(&session), purge(&session), Operation::Checkpoint(Default::default()), Operation::Detail(at)]
+    {
         let name = operation.name();
         let error = session.run(&dir.path().to_string_lossy(), operation).unwrap_err();
         assert_eq!(error.class_name(), "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION", "{name}: {error}");
