@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use lakesmith::op::{CheckpointOptions, HistoryOptions, Operation, Report};
 use lakesmith::{Cancel, DemoOptions, Error, Progress, Result, Session, SessionOptions};
 
-use crate::args::{Cli, DemoArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, Verb};
+use crate::args::{Cli, DemoArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, VacuumArgs, Verb};
 use crate::exit::Failure;
 use crate::output::{Stdout, json, reference, tables};
 use crate::progress::Screen;
@@ -30,6 +30,7 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
     let done = match cli.verb {
         Verb::Optimize(args) => return context.optimize(*args),
         Verb::Reorg(args) => return context.reorg(*args),
+        Verb::Vacuum(args) => return context.vacuum(*args),
         Verb::Sql(args) => return context.sql(&args),
         Verb::Detail(args) => context.report(&args.table, Operation::Detail(args.at())),
         Verb::Files(args) => context.report(&args.table, Operation::Files(args.at())),
@@ -86,6 +87,13 @@ impl Context<'_> {
         Ok(self.run(&session, &table, Operation::Reorg(options))?)
     }
 
+    fn vacuum(&mut self, args: VacuumArgs) -> Result<(), Failure> {
+        let session = self.session(None)?;
+        let table = args.table.clone();
+        let options = settings::of_vacuum(&session, args)?;
+        Ok(self.run(&session, &table, Operation::Vacuum(options))?)
+    }
+
     fn report(&mut self, table: &str, operation: Operation) -> Result<()> {
         let session = self.session(None)?;
         self.run(&session, table, operation)
@@ -100,7 +108,19 @@ impl Context<'_> {
         } else {
             tables::report(self.out, &report, started.elapsed())
         };
+        self.sentence(&report);
         delivered(written, Some(&report), self.out)
+    }
+
+    /// With `--json` standard output holds the document alone.
+    fn sentence(&self, report: &Report) {
+        if let Report::Vacuum(report) = report
+            && !report.dry_run
+            && self.shared.json
+            && !self.shared.quiet
+        {
+            self.screen.write(format!("{}\n", report.sentence()).as_bytes());
+        }
     }
 
     fn sql(&mut self, args: &SqlArgs) -> Result<(), Failure> {
@@ -115,6 +135,9 @@ impl Context<'_> {
                 tables::sql(self.out, &result, started.elapsed())
             };
             started = Instant::now();
+            if let Some(report) = &result.report {
+                self.sentence(report);
+            }
             delivered(written, result.report.as_ref(), self.out)
         });
         done.map_err(|error| Failure::in_sql(error, &text))
@@ -149,6 +172,7 @@ fn delivered(written: Result<()>, report: Option<&Report>, out: &mut Stdout) -> 
     let version = match report {
         Some(Report::Optimize(report)) => report.version_after,
         Some(Report::Checkpoint(report)) => Some(report.version),
+        Some(Report::Vacuum(report)) => report.version_after,
         Some(Report::Done { version }) => Some(*version),
         _ => None,
     };
@@ -162,7 +186,15 @@ fn delivered(written: Result<()>, report: Option<&Report>, out: &mut Stdout) -> 
             tracing::warn!(version, "the work is done, but nobody reads its report: standard output is closed");
             Ok(())
         }
-        (done, _) => done,
+        (done, _) => done.and_then(|()| report.map_or(Ok(()), failed)),
+    }
+}
+
+/// The error of a run that did its work in part and reported it.
+fn failed(report: &Report) -> Result<()> {
+    match report {
+        Report::Vacuum(report) => report.failure().map_or(Ok(()), Err),
+        _ => Ok(()),
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use lakesmith::Session;
-use lakesmith::op::{OptimizeOptions, ReorgOptions};
+use lakesmith::op::{Inventory, OptimizeOptions, ReorgOptions, VacuumMode, VacuumOptions};
 use lakesmith::predicate::Expr;
 
-use crate::args::{OptimizeArgs, ReorgArgs, ScopeArgs, Shared, TuningArgs};
+use crate::args::{OptimizeArgs, ReorgArgs, ScopeArgs, Shared, TuningArgs, VacuumArgs};
 use crate::exit::Failure;
 
 /// Settings that a session starts with: `--set`, which stands where SET stands.
@@ -54,6 +54,23 @@ pub(crate) fn of_reorg(session: &Session, args: ReorgArgs) -> Result<ReorgOption
     let mut options = session.reorg_options()?;
     (options.predicate, options.predicate_text) = predicate(session, &args.scope)?;
     options.limits.dry_run |= args.scope.dry_run;
+    Ok(options)
+}
+
+/// Options of `vacuum`.
+pub(crate) fn of_vacuum(session: &Session, args: VacuumArgs) -> Result<VacuumOptions, Failure> {
+    let mut options = session.vacuum_options()?;
+    options.dry_run |= args.dry_run;
+    options.no_writers |= args.no_writers;
+    options.retention_check &= !args.no_retention_check;
+    options.retain_ms = args.retain.or(options.retain_ms);
+    options.inventory = args.inventory.map(|location| Inventory { location, format: None });
+    options.condemn_ms = args.condemn;
+    options.pardon = args.pardon;
+    options.user_metadata = args.user_metadata.or(options.user_metadata);
+    if args.lite {
+        options.mode = VacuumMode::Lite;
+    }
     Ok(options)
 }
 

@@ -57,7 +57,11 @@ impl Intent<'_> {
             }
         }
         check_files(&files)?;
-        let metrics = if self.configuration.is_some() { BTreeMap::new() } else { self.metrics(&groups) };
+        let metrics = match (&self.edit.history_only, self.configuration) {
+            (Some(metrics), _) => metrics.clone(),
+            (None, Some(_)) => BTreeMap::new(),
+            (None, None) => self.metrics(&groups),
+        };
         let mut actions = vec![Action::CommitInfo(self.commit_info(tip, &metrics, now_ms)?)];
         if let Some((metadata, protocol)) = self.configuration {
             actions.extend(protocol.clone().map(Action::Protocol));
@@ -175,7 +179,7 @@ impl Intent<'_> {
             operation_parameters: Some(parameters),
             read_version: i64::try_from(self.base.state.version).ok(),
             isolation_level: Some(if configures { "Serializable" } else { "SnapshotIsolation" }.into()),
-            is_blind_append: Some(configures),
+            is_blind_append: Some(configures || self.edit.history_only.is_some()),
             operation_metrics: Some(metrics.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect()),
             user_metadata: operation.user_metadata.clone(),
             tags: tags.filter(|_| !configures),

@@ -169,7 +169,8 @@ impl Committer<'_> {
 
     async fn drive(&mut self) -> Result<CommitResult> {
         let configures = self.intent.configuration.is_some();
-        if configures && !self.kept.is_empty() {
+        let without_files = configures || self.intent.edit.history_only.is_some();
+        if without_files && !self.kept.is_empty() {
             return Err(Error::internal("files and configuration are changed by separate commits"));
         }
         check_writable(self.intent.base)?;
@@ -177,7 +178,7 @@ impl Committer<'_> {
         let mut races_lost = 0;
         loop {
             version = self.catch_up(version).await?;
-            if !configures && !self.kept.contains(&true) {
+            if !without_files && !self.kept.contains(&true) {
                 return Ok(CommitResult::NothingLeft {
                     groups_dropped: self.groups(false),
                     versions_lost: self.tried.clone(),
@@ -278,6 +279,7 @@ impl Committer<'_> {
         let own = OwnChanges {
             metadata: self.intent.configuration.is_some(),
             protocol: self.intent.configuration.is_some_and(|(_, protocol)| protocol.is_some()),
+            nothing: self.intent.edit.history_only.is_some(),
         };
         self.tip.follow(winner, &self.intent.base.state, own)?;
         tracing::info!(

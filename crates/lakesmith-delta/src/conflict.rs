@@ -18,6 +18,8 @@ use crate::winners::Winner;
 pub(crate) struct OwnChanges {
     pub metadata: bool,
     pub protocol: bool,
+    /// Not even files: the commit is for the history alone.
+    pub nothing: bool,
 }
 
 /// Properties that a winner may set to exactly this value.
@@ -52,6 +54,9 @@ const IDENTITY_TAG: &str = "delta.identity.schemaUpdate";
 /// # Errors
 /// `Conflict` with `DELTA_PROTOCOL_CHANGED` or `DELTA_METADATA_CHANGED`.
 pub(crate) fn check(protocol: &Protocol, metadata: &Metadata, winner: &Winner, own: OwnChanges) -> Result<()> {
+    if own.nothing {
+        return Ok(());
+    }
     if let Some(theirs) = &winner.protocol {
         check_protocol(protocol, theirs, winner, own)?;
     }

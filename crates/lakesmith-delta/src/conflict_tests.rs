@@ -81,7 +81,7 @@ fn a_winners_metadata_is_ridden_over_only_if_rows_and_rules_stay() {
         let winner = Winner { metadata: Some(theirs), ..Winner::default() };
         let found = class(check(&protocol(&[]), &with(&[]), &winner, OwnChanges::default()));
         assert_eq!(found, (!rides).then(|| "DELTA_METADATA_CHANGED".to_string()), "{name}");
-        let own = OwnChanges { metadata: true, protocol: false };
+        let own = OwnChanges { metadata: true, ..OwnChanges::default() };
         let found = class(check(&protocol(&[]), &with(&[]), &winner, own));
         assert_eq!(found.as_deref(), Some("DELTA_METADATA_CHANGED"), "{name} against a change of our own");
     }
@@ -107,7 +107,7 @@ fn a_winners_protocol_may_grow_but_not_shrink() {
     let run = |winner: &Winner, own| class(check(&protocol(&["appendOnly"]), &metadata(&[]), winner, own));
     assert_eq!(run(&grew, OwnChanges::default()), None);
     assert_eq!(run(&shrank, OwnChanges::default()).as_deref(), Some("DELTA_PROTOCOL_CHANGED"));
-    let own = OwnChanges { metadata: false, protocol: true };
+    let own = OwnChanges { protocol: true, ..OwnChanges::default() };
     assert_eq!(run(&grew, own).as_deref(), Some("DELTA_PROTOCOL_CHANGED"));
 }
 

@@ -27,6 +27,22 @@ pub struct NewConfiguration {
     pub protocol: Option<actions::Protocol>,
 }
 
+/// How long files that left the table are kept, milliseconds: `delta.deletedFileRetentionDuration`.
+///
+/// # Errors
+/// `Corrupt` if the table holds something that is no interval.
+pub fn deleted_file_retention_ms(table: &DeltaTable) -> Result<i64> {
+    const KEY: &str = "delta.deletedFileRetentionDuration";
+    let Some(text) = table.state.property(KEY) else { return Ok(WEEK_MS) };
+    interval_ms(text).ok_or_else(|| {
+        Error::corrupt(
+            "the table's retention of deleted files is no interval; set it, for example to 'interval 7 days'",
+        )
+        .with("property", KEY)
+        .with("value", text)
+    })
+}
+
 /// Checks a change of properties and applies it.
 ///
 /// # Errors

@@ -12,17 +12,18 @@ use crate::parser::Parser;
 use crate::statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef};
 use crate::suggest::nearest;
 use crate::token::{self, Kind, Token};
+use crate::vacuum;
 
 /// First words of the statements that this room understands.
-const OURS: [&str; 8] = ["OPTIMIZE", "REORG", "DESCRIBE", "DESC", "SHOW", "ALTER", "SET", "RESET"];
+const OURS: [&str; 9] = ["OPTIMIZE", "REORG", "VACUUM", "DESCRIBE", "DESC", "SHOW", "ALTER", "SET", "RESET"];
 
 /// First words of statements that need a query engine.
-const QUERIES: [&str; 51] = [
+const QUERIES: [&str; 50] = [
     "SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "INSERT", "DELETE", "UPDATE", "MERGE", "CREATE",
-    "REPLACE", "DROP", "TRUNCATE", "VACUUM", "RESTORE", "CALL", "ANALYZE", "EXPLAIN", "USE", "REFRESH", "CACHE",
-    "UNCACHE", "CLEAR", "MSCK", "REPAIR", "CONVERT", "FSCK", "GENERATE", "CLONE", "ADD", "LIST", "LOAD", "COMMENT",
-    "GRANT", "REVOKE", "DECLARE", "EXECUTE", "BEGIN", "COPY", "UNLOAD", "EXPORT", "IMPORT", "LOCK", "UNLOCK", "START",
-    "COMMIT", "ROLLBACK", "UNDROP", "DFS",
+    "REPLACE", "DROP", "TRUNCATE", "RESTORE", "CALL", "ANALYZE", "EXPLAIN", "USE", "REFRESH", "CACHE", "UNCACHE",
+    "CLEAR", "MSCK", "REPAIR", "CONVERT", "FSCK", "GENERATE", "CLONE", "ADD", "LIST", "LOAD", "COMMENT", "GRANT",
+    "REVOKE", "DECLARE", "EXECUTE", "BEGIN", "COPY", "UNLOAD", "EXPORT", "IMPORT", "LOCK", "UNLOCK", "START", "COMMIT",
+    "ROLLBACK", "UNDROP", "DFS",
 ];
 
 /// Reads statements separated by `;`. Text without a statement gives none.
@@ -75,6 +76,7 @@ fn kind(p: &mut Parser<'_>) -> Result<Option<StatementKind>> {
     let (table, op) = match word.as_str() {
         "OPTIMIZE" => optimize(p)?,
         "REORG" => reorg(p)?,
+        "VACUUM" => vacuum::statement(p)?,
         _ if is_describe && p.word_at(0, "DETAIL") && !p.symbol_at(1, ".") => detail(p)?,
         _ if is_describe && p.word_at(0, "HISTORY") && !p.symbol_at(1, ".") => history(p)?,
         "SHOW" if p.eat_word("TBLPROPERTIES") => show_properties(p)?,
@@ -290,7 +292,7 @@ fn string(p: &mut Parser<'_>) -> Option<String> {
     Some(value)
 }
 
-fn table(p: &mut Parser<'_>) -> Result<TableRef> {
+pub(crate) fn table(p: &mut Parser<'_>) -> Result<TableRef> {
     if let Some(path) = string(p) {
         return Ok(TableRef::Path(path));
     }

@@ -20,10 +20,11 @@ mod statement;
 mod string_literal;
 mod suggest;
 mod token;
+mod vacuum;
 
 pub use diagnostic::render_snippet;
 pub use grammar::{parse, parse_predicate};
 pub use operation::to_operation;
 pub use settings::{Settings, shown};
 pub use settings_table::{Setting, settings_reference};
-pub use statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef};
+pub use statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef, VacuumClauses};

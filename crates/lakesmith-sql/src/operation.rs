@@ -1,7 +1,9 @@
 //! From a parsed statement to the operation that the library runs.
 
 use lakesmith_core::Result;
-use lakesmith_core::op::{AlterProperties, HistoryOptions, Operation, OptimizeOptions, ReorgOptions, TimeTravel};
+use lakesmith_core::op::{
+    AlterProperties, HistoryOptions, Operation, OptimizeOptions, ReorgOptions, TimeTravel, VacuumOptions,
+};
 
 use crate::settings::Settings;
 use crate::statement::{Predicate, StatementOp};
@@ -26,6 +28,16 @@ pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> 
         StatementOp::ReorgPurge { predicate } => {
             let (predicate, predicate_text) = split(predicate);
             Operation::Reorg(ReorgOptions { predicate, predicate_text, ..settings.reorg_options()? })
+        }
+        StatementOp::Vacuum(clauses) => {
+            let settings = settings.vacuum_options()?;
+            Operation::Vacuum(VacuumOptions {
+                mode: clauses.mode.unwrap_or(settings.mode),
+                retain_ms: clauses.retain_ms.or(settings.retain_ms),
+                inventory: clauses.inventory.clone(),
+                dry_run: clauses.dry_run,
+                ..settings
+            })
         }
         StatementOp::Detail => Operation::Detail(TimeTravel::Latest),
         StatementOp::History { limit } => {

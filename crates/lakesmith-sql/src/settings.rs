@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lakesmith_core::op::{Compat, FileSizes, OptimizeOptions, ReorgOptions, RewriteLimits};
+use lakesmith_core::op::{Compat, FileSizes, OptimizeOptions, ReorgOptions, RewriteLimits, VacuumMode, VacuumOptions};
 use lakesmith_core::units::parse_duration_ms;
 use lakesmith_core::{Error, Result};
 
 use crate::settings_table::{
     self as table, ALLOW_ARBITRARY, BATCH_SIZE, COMMIT_TIMEOUT, COMPAT, DECLARATIONS, EXTENDED_COLUMNS, FORCE,
-    MAX_DELETED_ROWS_RATIO, MAX_FILE_SIZE, MAX_RECORDS_PER_FILE, MEMORY, MIN_FILE_SIZE, PARQUET_CODEC, ROW_GROUP_ROWS,
-    THREADS, USER_METADATA, VERIFY,
+    MAX_DELETED_ROWS_RATIO, MAX_FILE_SIZE, MAX_RECORDS_PER_FILE, MEMORY, MIN_FILE_SIZE, NO_WRITERS, PARQUET_CODEC,
+    RETENTION_CHECK, ROW_GROUP_ROWS, THREADS, USER_METADATA, VACUUM_LITE_ENABLED, VACUUM_LOGGING, VERIFY,
 };
 use crate::suggest::nearest;
 
@@ -192,6 +192,25 @@ impl Settings {
         Ok(ReorgOptions { sizes: self.sizes()?, limits: self.limits()?, ..ReorgOptions::default() })
     }
 
+    /// Options of VACUUM as the settings have them.
+    ///
+    /// # Errors
+    /// Usage for a value that cannot be read.
+    pub fn vacuum_options(&self) -> Result<VacuumOptions> {
+        let default = VacuumOptions::default();
+        let boolean = |key| self.trimmed(key).and_then(table::parse_boolean);
+        Ok(VacuumOptions {
+            mode: if self.boolean(VACUUM_LITE_ENABLED) { VacuumMode::Lite } else { default.mode },
+            retention_check: boolean(RETENTION_CHECK).unwrap_or(default.retention_check),
+            no_writers: boolean(NO_WRITERS).unwrap_or(default.no_writers),
+            logging: boolean(VACUUM_LOGGING).or(default.logging),
+            commit_timeout_ms: self.limits()?.commit_timeout_ms,
+            user_metadata: self.user_metadata(),
+            compat: self.compat(),
+            ..default
+        })
+    }
+
     fn trimmed(&self, key: &str) -> Option<&str> {
         self.get(key).map(str::trim)
     }
@@ -265,6 +284,11 @@ mod tests {
         assert_eq!(with(&[(MAX_RECORDS_PER_FILE, "-1")]).limits().unwrap().max_rows_per_file, None);
         assert_eq!(Settings::default().optimize_options().unwrap(), OptimizeOptions::default());
         assert_eq!(Settings::default().reorg_options().unwrap(), ReorgOptions::default());
+        assert_eq!(Settings::default().vacuum_options().unwrap(), VacuumOptions::default());
+        let options =
+            with(&[(RETENTION_CHECK, "false"), (NO_WRITERS, "true"), (VACUUM_LOGGING, "false")]).vacuum_options();
+        let options = options.unwrap();
+        assert_eq!((options.retention_check, options.no_writers, options.logging), (false, true, Some(false)));
     }
 
     #[test]
@@ -343,7 +367,7 @@ mod tests {
     #[test]
     fn documented_defaults_are_values_that_the_settings_take() {
         for setting in table::settings_reference() {
-            let words = ["one commit a run", "none", "that of the files read"];
+            let words = ["one commit a run", "none", "that of the files read", "everywhere but on S3"];
             if !words.contains(&setting.default.as_str()) {
                 Settings::default().set(setting.key, &setting.default).unwrap();
             }

@@ -1,6 +1,6 @@
 //! Every session setting, declared once: its key, meaning, default and the values that it takes.
 
-use lakesmith_core::op::{Compat, FileSizes, RewriteLimits};
+use lakesmith_core::op::{Compat, FileSizes, RewriteLimits, VacuumOptions};
 use lakesmith_core::units::{parse_bytes, parse_duration_ms};
 use lakesmith_core::{Error, Result};
 
@@ -20,6 +20,10 @@ pub(crate) const VERIFY: &str = "lakesmith.verify";
 pub(crate) const FORCE: &str = "lakesmith.force";
 pub(crate) const COMMIT_TIMEOUT: &str = "lakesmith.commitTimeout";
 pub(crate) const ROW_GROUP_ROWS: &str = "lakesmith.rowGroupRows";
+pub(crate) const RETENTION_CHECK: &str = "spark.databricks.delta.retentionDurationCheck.enabled";
+pub(crate) const VACUUM_LOGGING: &str = "spark.databricks.delta.vacuum.logging.enabled";
+pub(crate) const VACUUM_LITE_ENABLED: &str = "spark.databricks.delta.vacuum.lite.enabled";
+pub(crate) const NO_WRITERS: &str = "lakesmith.vacuum.noWriters";
 pub(crate) const EXTENDED_COLUMNS: &str = "lakesmith.sql.extendedColumns";
 
 /// One setting, for documentation.
@@ -64,7 +68,7 @@ const UTC: Takes = Takes::OneOf(&["UTC", "Z", "GMT", "Etc/UTC", "+00:00", "UTC+0
 
 const CODECS: Takes = Takes::OneOf(&["snappy", "zstd", "gzip", "lz4", "brotli", "lz4_raw", "none", "uncompressed"]);
 
-pub(crate) const DECLARATIONS: [Declaration; 17] = [
+pub(crate) const DECLARATIONS: [Declaration; 21] = [
     Declaration {
         key: MAX_FILE_SIZE,
         takes: Takes::Bytes(1),
@@ -163,6 +167,30 @@ pub(crate) const DECLARATIONS: [Declaration; 17] = [
         takes: Takes::Count(1),
         default: || RewriteLimits::default().row_group_rows.to_string(),
         meaning: "Rows a row group of a written file at most",
+    },
+    Declaration {
+        key: RETENTION_CHECK,
+        takes: Takes::Boolean,
+        default: || VacuumOptions::default().retention_check.to_string(),
+        meaning: "VACUUM refuses a retention below the table's own",
+    },
+    Declaration {
+        key: NO_WRITERS,
+        takes: Takes::Boolean,
+        default: || VacuumOptions::default().no_writers.to_string(),
+        meaning: "Nobody is writing: VACUUM need not keep unknown files for a day",
+    },
+    Declaration {
+        key: VACUUM_LOGGING,
+        takes: Takes::Boolean,
+        default: || "everywhere but on S3".into(),
+        meaning: "VACUUM commits VACUUM START and VACUUM END to the history",
+    },
+    Declaration {
+        key: VACUUM_LITE_ENABLED,
+        takes: Takes::Boolean,
+        default: || "false".into(),
+        meaning: "true: VACUUM without FULL or LITE means LITE",
     },
     Declaration {
         key: EXTENDED_COLUMNS,

@@ -1,5 +1,6 @@
 //! What SQL text parses into.
 
+use lakesmith_core::op::{Inventory, VacuumMode};
 use lakesmith_core::predicate::Expr;
 
 /// Where a statement stands in the text: lines and columns from 1 (columns count characters), offsets in bytes.
@@ -71,6 +72,19 @@ pub enum TableRef {
 /// A WHERE clause and its source text.
 pub type Predicate = (Expr, String);
 
+/// The clauses of VACUUM.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct VacuumClauses {
+    /// FULL or LITE, if one is said.
+    pub mode: Option<VacuumMode>,
+    /// USING INVENTORY
+    pub inventory: Option<Inventory>,
+    /// RETAIN n HOURS, in milliseconds.
+    pub retain_ms: Option<i64>,
+    /// DRY RUN
+    pub dry_run: bool,
+}
+
 /// Operations on one table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatementOp {
@@ -88,6 +102,8 @@ pub enum StatementOp {
         /// WHERE
         predicate: Option<Predicate>,
     },
+    /// VACUUM
+    Vacuum(VacuumClauses),
     /// DESCRIBE DETAIL
     Detail,
     /// DESCRIBE HISTORY

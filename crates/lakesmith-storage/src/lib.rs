@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! text --Location::parse--> Location --Store::open--> Store --get, put_if_absent, list--> bytes, ObjectInfo
-//!                                                       SweepPlan --sweep--> SweepReport
+//!                                                       SweepRule --survey--> candidates --SweepPlan, sweep--> SweepReport
 //! ```
 
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
@@ -19,7 +19,9 @@ mod metered;
 pub mod open;
 mod resume;
 mod space;
+pub mod spill;
 pub mod store;
+pub mod survey;
 pub mod sweep;
 mod upload;
 pub mod world;
@@ -29,7 +31,11 @@ pub use location::Location;
 pub use metered::RequestCounts;
 pub use open::StoreOptions;
 pub use space::free_bytes;
+pub use spill::SpillWriter;
 pub use store::{ObjectInfo, PutOutcome, Store};
-pub use sweep::{CheckpointProof, SweepPlan, SweepReport, UncommittedProof, sweep};
+pub use survey::{ListedEntry, Survey, Surveyor, survey};
+pub use sweep::{
+    CheckpointProof, NOTES_FOLDER, SweepPlan, SweepReport, Swept, SweptOutcome, UncommittedProof, sweep, sweep_with,
+};
 pub use upload::Upload;
 pub use world::{FixedWorld, SystemWorld, World};

@@ -24,7 +24,7 @@ impl Store {
         let (store, prefix) = (self.clone(), prefix.clone());
         let requests_max = requests_max.max(1);
         futures::stream::once(async move {
-            let (objects, prefixes) = store.split(&prefix, requests_max).await?;
+            let (objects, prefixes, _) = store.split(&prefix, requests_max, &|_| true).await?;
             let listings = prefixes.into_iter().map(move |path| {
                 let below = store.root().with_key(path.as_ref());
                 store.list_stream(&below)
@@ -36,9 +36,16 @@ impl Store {
         .boxed()
     }
 
-    /// Lists folder levels until at least `wanted` prefixes are left to list; the objects on the way come along.
-    async fn split(&self, prefix: &Location, wanted: usize) -> Result<(Vec<ObjectInfo>, Vec<Path>)> {
+    /// Lists folder levels until at least `wanted` prefixes are left to list: the objects on the way, those prefixes, and
+    /// the ones that `enter` turned down by their names.
+    pub(crate) async fn split(
+        &self,
+        prefix: &Location,
+        wanted: usize,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<(Vec<ObjectInfo>, Vec<Path>, Vec<Path>)> {
         let mut objects = Vec::new();
+        let mut closed = Vec::new();
         let mut prefixes = vec![self.path(prefix)?];
         for _ in 0..LEVELS_MAX {
             if prefixes.len() >= wanted {
@@ -56,12 +63,15 @@ impl Store {
                 .map_err(|e| storage_error(e, "list", prefix))?;
             for found in level {
                 objects.extend(found.objects.into_iter().map(|meta| self.info(meta)));
-                prefixes.extend(found.common_prefixes);
+                let (open, shut): (Vec<Path>, Vec<Path>) =
+                    found.common_prefixes.into_iter().partition(|path| enter(path.filename().unwrap_or_default()));
+                prefixes.extend(open);
+                closed.extend(shut);
             }
             if prefixes.is_empty() {
                 break;
             }
         }
-        Ok((objects, prefixes))
+        Ok((objects, prefixes, closed))
     }
 }

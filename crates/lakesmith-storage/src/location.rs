@@ -160,6 +160,11 @@ impl Location {
             .then_some((scheme, rest))
     }
 
+    /// True if a path in a log names its storage or starts at the root of it.
+    pub fn is_absolute(log_path: &str) -> bool {
+        log_path.starts_with('/') || Self::split_scheme(log_path).is_some()
+    }
+
     /// The on-disk path of `self` below `root`; empty for the root itself, `None` when it lies elsewhere.
     pub fn relative_to(&self, root: &Location) -> Option<&str> {
         if self.scheme != root.scheme || self.authority != root.authority {

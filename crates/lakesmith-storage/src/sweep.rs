@@ -1,24 +1,35 @@
 //! The only code that deletes. It takes a [`SweepPlan`], and a plan cannot be made without its proof.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::StreamExt as _;
+use lakesmith_core::op::{EntryList, SweptEntry};
+use lakesmith_core::plan::sweep::{Found, FoundKind, Guards, SweepReason, SweepRule, Verdict};
 use lakesmith_core::plan::{LogCleanupPlan, LogCut};
 use lakesmith_core::{Error, ErrorKind, Result};
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
+use tokio::sync::mpsc;
 
+use crate::control::Cancel;
 use crate::failure::storage_error;
+use crate::local::remove_empty_folder;
 use crate::local::temporary::{ABANDONED_AFTER, is_temporary};
-use crate::location::Location;
+use crate::location::{Location, Scheme};
 use crate::store::{ObjectInfo, Store};
 
 /// Objects sent in one go; S3 takes no more in a request.
 const BATCH: usize = 1000;
+/// Candidates of a listing handled in one go: several requests' worth, which run side by side.
+const JUDGED_BATCH: usize = 8 * BATCH;
 /// Single deletions at once.
 const SINGLES_IN_FLIGHT: usize = 10;
 /// Folders that hold a table's own history, which no run's output lies in.
 const LOG_FOLDER: &str = "_delta_log";
+
+/// Folder of a table that holds nothing but our own notes.
+pub const NOTES_FOLDER: &str = "_lakesmith";
 
 /// Why the outputs of a run are known to be unreferenced.
 ///
@@ -38,10 +49,26 @@ pub struct CheckpointProof {
     pub loaded_from: u64,
 }
 
-/// Objects that may be deleted, stage after stage.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Objects that may be deleted.
+#[derive(Debug, Clone)]
 pub struct SweepPlan {
-    stages: Vec<BTreeSet<Location>>,
+    targets: Targets,
+}
+
+#[derive(Debug, Clone)]
+enum Targets {
+    /// Each one is proven; stage after stage.
+    Stages(Vec<BTreeSet<Location>>),
+    /// Each one is judged by the rule right before it goes.
+    Judged(Box<Judged>),
+}
+
+#[derive(Debug, Clone)]
+struct Judged {
+    root: Location,
+    rule: SweepRule,
+    guards: Guards,
+    candidates: EntryList<SweptEntry>,
 }
 
 impl UncommittedProof {
@@ -70,7 +97,7 @@ impl SweepPlan {
         if let Some(output) = outputs.iter().find(in_log) {
             return Err(Error::internal("a log file was listed as a run's output").with("path", output));
         }
-        Ok(SweepPlan { stages: vec![outputs.into_iter().collect()] })
+        Ok(Self::of_stages(vec![outputs.into_iter().collect()]))
     }
 
     /// Hidden files in which writes of ours began that nobody will finish: each is older than a day, told by the newest
@@ -81,7 +108,7 @@ impl SweepPlan {
         let stale = |o: &&ObjectInfo| {
             is_temporary(o.location.file_name()) && o.modified_ms.checked_add(age).is_some_and(|end| end < newest_ms)
         };
-        SweepPlan { stages: vec![found.iter().filter(stale).map(|o| o.location.clone()).collect()] }
+        Self::of_stages(vec![found.iter().filter(stale).map(|o| o.location.clone()).collect()])
     }
 
     /// The outputs of a task that failed before any commit was tried.
@@ -114,13 +141,66 @@ impl SweepPlan {
             }
             stages.push(objects);
         }
-        Ok(SweepPlan { stages })
+        Ok(Self::of_stages(stages))
     }
 
-    /// The objects in the order in which they go.
+    /// The proven objects in the order in which they go; none of a plan that judges a listing.
     pub fn objects(&self) -> impl Iterator<Item = &Location> {
-        self.stages.iter().flatten()
+        let stages = match &self.targets {
+            Targets::Stages(stages) => stages.as_slice(),
+            Targets::Judged(_) => &[],
+        };
+        stages.iter().flatten()
     }
+
+    fn of_stages(stages: Vec<BTreeSet<Location>>) -> Self {
+        SweepPlan { targets: Targets::Stages(stages) }
+    }
+
+    /// Notes of our own below `root`, such as lists of condemned files.
+    ///
+    /// # Errors
+    /// `Internal` if one lies outside the folder that holds nothing else.
+    pub fn own_notes(root: &Location, notes: Vec<Location>) -> Result<SweepPlan> {
+        let folder = root.join(NOTES_FOLDER);
+        let is_note = |note: &&Location| note.relative_to(&folder).is_some_and(|name| !name.is_empty());
+        if let Some(other) = notes.iter().find(|note| !is_note(note)) {
+            return Err(Error::internal("something else was taken for a note of ours").with("path", other));
+        }
+        Ok(Self::of_stages(vec![notes.into_iter().collect()]))
+    }
+
+    /// Candidates below `root` that the rule lets go, for a listing whose other tables are `guards`.
+    pub fn unreferenced(
+        root: &Location,
+        rule: SweepRule,
+        guards: Guards,
+        candidates: EntryList<SweptEntry>,
+    ) -> SweepPlan {
+        SweepPlan { targets: Targets::Judged(Box::new(Judged { root: root.clone(), rule, guards, candidates })) }
+    }
+}
+
+/// What became of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Swept {
+    /// The object.
+    pub location: Location,
+    /// The candidate that it was, for plans made from a listing.
+    pub entry: Option<SweptEntry>,
+    /// What became of it.
+    pub outcome: SweptOutcome,
+}
+
+/// What became of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SweptOutcome {
+    /// It does not exist any more.
+    Gone,
+    /// It stays: the table needs it by now, or a folder is no longer empty.
+    Spared,
+    /// It could not be deleted, and why.
+    Failed(String),
 }
 
 /// What is gone and what is not.
@@ -139,50 +219,189 @@ pub struct SweepReport {
 /// `Internal` if an object lies on another storage. A deletion that fails is reported, not an error.
 pub async fn sweep(store: &Store, plan: SweepPlan) -> Result<SweepReport> {
     let mut report = SweepReport::default();
-    for stage in plan.stages {
-        let objects: Vec<(Path, Location)> =
-            stage.into_iter().map(|l| Ok((store.path(&l)?, l))).collect::<Result<_>>()?;
-        for batch in objects.chunks(BATCH) {
-            sweep_batch(store, batch.iter().cloned().collect(), &mut report).await;
+    sweep_with(store, plan, &Cancel::default(), &mut |swept| {
+        match swept.outcome {
+            SweptOutcome::Gone => report.deleted.push(swept.location),
+            SweptOutcome::Spared => {}
+            SweptOutcome::Failed(reason) => report.failed.push((swept.location, reason)),
         }
-        // What goes later may be needed by what is still there.
-        if !report.failed.is_empty() {
-            break;
-        }
-    }
+        Ok(())
+    })
+    .await?;
     Ok(report)
 }
 
-async fn sweep_batch(store: &Store, mut pending: BTreeMap<Path, Location>, report: &mut SweepReport) {
+/// As [`sweep`], telling `each` what became of every object; memory does not grow with their number.
+///
+/// # Errors
+/// Those of `each`, `Cancelled`, `Unavailable` if the candidates can't be read back, and as [`sweep`].
+pub async fn sweep_with(
+    store: &Store,
+    plan: SweepPlan,
+    cancel: &Cancel,
+    each: &mut dyn FnMut(Swept) -> Result<()>,
+) -> Result<()> {
+    match plan.targets {
+        Targets::Stages(stages) => {
+            for stage in stages {
+                let objects: Vec<Target> =
+                    stage.into_iter().map(|location| Target::new(store, location, None)).collect::<Result<_>>()?;
+                let mut all_gone = true;
+                for batch in objects.chunks(BATCH) {
+                    cancel.check()?;
+                    delete_batch(store, batch.to_vec(), &mut |swept| {
+                        all_gone &= swept.outcome == SweptOutcome::Gone;
+                        each(swept)
+                    })
+                    .await?;
+                }
+                // What goes later may be needed by what is still there.
+                if !all_gone {
+                    break;
+                }
+            }
+            Ok(())
+        }
+        Targets::Judged(judged) => sweep_judged(store, *judged, cancel, each).await,
+    }
+}
+
+/// An object with its path on the storage.
+#[derive(Debug, Clone)]
+struct Target {
+    path: Path,
+    location: Location,
+    entry: Option<SweptEntry>,
+}
+
+impl Target {
+    fn new(store: &Store, location: Location, entry: Option<SweptEntry>) -> Result<Self> {
+        Ok(Self { path: store.path(&location)?, location, entry })
+    }
+
+    fn swept(self, outcome: SweptOutcome) -> Swept {
+        Swept { location: self.location, entry: self.entry, outcome }
+    }
+}
+
+async fn sweep_judged(
+    store: &Store,
+    judged: Judged,
+    cancel: &Cancel,
+    each: &mut dyn FnMut(Swept) -> Result<()>,
+) -> Result<()> {
+    let judged = Arc::new(judged);
+    // Files first: a folder is looked at when everything below it has had its turn.
+    for folders in [false, true] {
+        let (sender, mut batches) = mpsc::channel::<Vec<SweptEntry>>(1);
+        let reader = tokio::task::spawn_blocking({
+            let judged = Arc::clone(&judged);
+            move || judged.read(folders, &sender)
+        });
+        while let Some(batch) = batches.recv().await {
+            cancel.check()?;
+            let mut files = Vec::with_capacity(batch.len());
+            for entry in batch {
+                let target = Target::new(store, judged.root.join(&entry.path), Some(entry))?;
+                match judged.allows(&target) {
+                    true if folders => each(delete_folder(store, target).await)?,
+                    true => files.push(target),
+                    false => each(target.swept(SweptOutcome::Spared))?,
+                }
+            }
+            delete_batch(store, files, each).await?;
+        }
+        reader.await.map_err(|e| Error::internal("reading the candidates stopped").caused_by(e))??;
+    }
+    Ok(())
+}
+
+impl Judged {
+    /// Sends the candidates that are folders, or those that are not, in batches.
+    fn read(&self, folders: bool, sender: &mpsc::Sender<Vec<SweptEntry>>) -> Result<()> {
+        let stopped = || Error::new(ErrorKind::Cancelled, "the sweep was stopped");
+        let mut batch = Vec::new();
+        let read = self.candidates.for_each(|entry| {
+            if (entry.reason == SweepReason::EmptyFolder) == folders {
+                batch.push(entry);
+            }
+            if batch.len() < JUDGED_BATCH {
+                return Ok(());
+            }
+            sender.blocking_send(std::mem::take(&mut batch)).map_err(|_| stopped())
+        });
+        match read {
+            // Whoever stopped listening has the reason.
+            Err(error) if error.kind() == ErrorKind::Cancelled => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => {
+                if !batch.is_empty() {
+                    let _ = sender.blocking_send(batch);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn allows(&self, target: &Target) -> bool {
+        let Some(entry) = &target.entry else { return false };
+        let kind = match entry.reason {
+            SweepReason::EmptyFolder => FoundKind::Folder { empty: true },
+            SweepReason::Removed => FoundKind::Removed,
+            SweepReason::Unreferenced => {
+                FoundKind::File { modified_ms: entry.age_ms.map(|age| self.rule.retention().now_ms() - age) }
+            }
+        };
+        matches!(self.rule.judge(&Found { path: &entry.path, kind }, &self.guards), Verdict::Delete(_))
+    }
+}
+
+/// Removes an empty folder, never what is in it.
+async fn delete_folder(store: &Store, target: Target) -> Swept {
+    if target.location.kind() != Scheme::File || !store.holds(&target.location) {
+        return target.swept(SweptOutcome::Spared);
+    }
+    let outcome = match remove_empty_folder(&target.path).await {
+        Ok(true) => SweptOutcome::Gone,
+        Ok(false) => SweptOutcome::Spared,
+        Err(e) => SweptOutcome::Failed(storage_error(e, "delete", &target.location).to_string()),
+    };
+    target.swept(outcome)
+}
+
+async fn delete_batch(store: &Store, targets: Vec<Target>, each: &mut dyn FnMut(Swept) -> Result<()>) -> Result<()> {
+    if targets.is_empty() {
+        return Ok(());
+    }
+    let mut pending: BTreeMap<Path, Target> = targets.into_iter().map(|t| (t.path.clone(), t)).collect();
     let inner = store.object_store();
     let paths: Vec<_> = pending.keys().cloned().map(Ok).collect();
     let mut results = inner.delete_stream(futures::stream::iter(paths).boxed());
     while let Some(result) = results.next().await {
         // A failure may stand for the whole request and does not always say for which object.
         if let Ok(path) = result
-            && let Some(location) = pending.remove(&path)
+            && let Some(target) = pending.remove(&path)
         {
-            report.deleted.push(location);
+            each(target.swept(SweptOutcome::Gone))?;
         }
     }
-    let singles: Vec<_> = futures::stream::iter(pending)
-        .map(|(path, location)| {
-            let inner = &inner;
-            async move { (inner.delete(&path).await, location) }
-        })
-        .buffered(SINGLES_IN_FLIGHT)
-        .collect()
-        .await;
-    for (result, location) in singles {
-        match result {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => report.deleted.push(location),
+    let singles = futures::stream::iter(pending.into_values()).map(|target| {
+        let inner = &inner;
+        async move { (inner.delete(&target.path).await, target) }
+    });
+    let mut singles = singles.buffered(SINGLES_IN_FLIGHT);
+    while let Some((result, target)) = singles.next().await {
+        let outcome = match result {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => SweptOutcome::Gone,
             Err(e) => {
-                let reason = storage_error(e, "delete", &location).to_string();
-                tracing::warn!(path = %location, reason, "an object could not be deleted");
-                report.failed.push((location, reason));
+                let reason = storage_error(e, "delete", &target.location).to_string();
+                tracing::warn!(path = %target.location, reason, "an object could not be deleted");
+                SweptOutcome::Failed(reason)
             }
-        }
+        };
+        each(target.swept(outcome))?;
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -199,8 +418,8 @@ mod tests {
         let error = SweepPlan::own_uncommitted(outputs(), free).unwrap_err();
         assert_eq!((error.kind(), error.context_value("versions")), (ErrorKind::Retention, Some("4 5")));
         let taken = UncommittedProof { tried_versions: vec![4, 5], all_taken_by_others: true };
-        assert_eq!(SweepPlan::own_uncommitted(outputs(), taken).unwrap().objects().count(), 2);
-        assert_eq!(SweepPlan::abandoned(outputs()).unwrap().objects().count(), 2);
+        assert!(SweepPlan::own_uncommitted(outputs(), taken).is_ok());
+        assert!(SweepPlan::abandoned(outputs()).is_ok());
     }
 
     #[test]
@@ -236,5 +455,15 @@ mod tests {
     fn a_log_file_is_never_an_output() {
         let log = vec![Location::parse("memory://t/x/_delta_log/00000000000000000001.json").unwrap()];
         assert_eq!(SweepPlan::abandoned(log).unwrap_err().kind(), ErrorKind::Internal);
+    }
+
+    #[test]
+    fn only_notes_are_notes() {
+        let root = Location::parse("memory://t/x").unwrap();
+        let plan = |name: &str| SweepPlan::own_notes(&root, vec![root.join(name)]);
+        assert!(plan("_lakesmith/condemned/r").is_ok());
+        for other in ["_lakesmith", "a.parquet", "_lakesmith2/r", "a/_lakesmith/r"] {
+            assert_eq!(plan(other).unwrap_err().kind(), ErrorKind::Internal, "{other}");
+        }
     }
 }

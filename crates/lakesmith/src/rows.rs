@@ -1,6 +1,6 @@
 //! Reports as the rows that Spark's SQL gives for the same statement: same columns, same order.
 
-use lakesmith_core::op::{PropertiesReport, Report};
+use lakesmith_core::op::{PropertiesReport, Report, VacuumReport};
 use serde_json::Value;
 
 use crate::ops::describe::spark_uri;
@@ -30,8 +30,31 @@ pub(crate) fn sql_rows(report: &Report, extended: bool) -> Result<Rows> {
             columns: vec!["key".into(), "value".into()],
             rows: properties.iter().map(|(k, v)| vec![k.as_str().into(), v.as_str().into()]).collect(),
         },
+        Report::Vacuum(r) => vacuum(r, extended)?,
         Report::Checkpoint(_) | Report::Done { .. } => Rows::default(),
     })
+}
+
+/// A dry run answers with what would go, by full path; a run with the table's path.
+fn vacuum(report: &VacuumReport, extended: bool) -> Result<Rows> {
+    let root = Location::from_canonical(&report.path)?;
+    let mut rows = Rows { columns: vec!["path".into()], rows: Vec::new() };
+    if !report.dry_run {
+        rows.rows.push(vec![spark_uri(&root).into()]);
+        return Ok(rows);
+    }
+    if extended {
+        rows.columns.extend(["size".into(), "ageMs".into(), "reason".into()]);
+    }
+    report.files.for_each(|file| {
+        let mut row = vec![Value::from(spark_uri(&root.join(&file.path)))];
+        if extended {
+            row.extend([value(&file.size), value(&file.age_ms), value(&file.reason)]);
+        }
+        rows.rows.push(row);
+        Ok(())
+    })?;
+    Ok(rows)
 }
 
 fn value<T: serde::Serialize + ?Sized>(of: &T) -> Value {

@@ -37,5 +37,6 @@ fn dispatch(session: &Session, store: &Store, root: &Location, operation: Operat
         Operation::ShowProperties(key) => ops::properties::show(session, store, root, key.as_deref()),
         Operation::AlterProperties(options) => ops::properties::alter(session, store, root, &options),
         Operation::Checkpoint(options) => ops::checkpoint::run(session, store, root, options),
+        Operation::Vacuum(options) => ops::vacuum::run(session, store, root, &options),
     }
 }

@@ -115,6 +115,14 @@ impl Session {
         self.settings.reorg_options()
     }
 
+    /// Options of VACUUM as the settings have them.
+    ///
+    /// # Errors
+    /// Usage for a setting that cannot be read.
+    pub fn vacuum_options(&self) -> Result<op::VacuumOptions> {
+        self.settings.vacuum_options()
+    }
+
     pub(crate) fn open(&self, root: &Location) -> Result<Store> {
         match &self.options.store {
             Some(open) => open(root),

@@ -1,6 +1,7 @@
 //! The command line's grammar. No default lives here: what is not given is left to the library.
 
 mod rewrite;
+mod vacuum;
 mod values;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use lakesmith::op::TimeTravel;
 
 pub(crate) use rewrite::{OptimizeArgs, ReorgArgs, ScopeArgs, TuningArgs};
+pub(crate) use vacuum::VacuumArgs;
 
 /// Keeps Delta Lake tables fast and small, and proves that it did no harm.
 #[derive(Debug, Parser)]
@@ -72,6 +74,9 @@ pub(crate) enum Verb {
     /// Rewrite files that still hold deleted rows or dropped columns (REORG … APPLY (PURGE))
     #[command(after_help = rewrite::REORG_EXAMPLES)]
     Reorg(Box<ReorgArgs>),
+    /// Delete files that no version within the retention needs
+    #[command(after_help = vacuum::EXAMPLES)]
+    Vacuum(Box<VacuumArgs>),
     /// Show a table's size, layout, properties and protocol (DESCRIBE DETAIL)
     #[command(after_help = "Examples:\n  lakesmith detail /lake/events\n  \
         lakesmith detail s3://lake/events --version 12 --json\n  \

@@ -16,6 +16,22 @@ pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
     units::parse_duration_ms(text).map_err(|e| e.message().to_owned())
 }
 
+/// A duration that may be negative, so that the library can say what is wrong with it.
+pub(crate) fn retention_ms(text: &str) -> Result<i64, String> {
+    let (sign, rest) = text.trim().strip_prefix('-').map_or((1, text), |rest| (-1, rest));
+    let ms = i64::try_from(duration_ms(rest)?).map_err(|_| "is too long".to_owned())?;
+    Ok(sign * ms)
+}
+
+/// A number of days, in milliseconds.
+pub(crate) fn days_ms(text: &str) -> Result<u64, String> {
+    let days = text.trim().trim_end_matches(['d', 'D']);
+    match days.parse::<f64>() {
+        Ok(days) if (0.0..36_500.0).contains(&days) => Ok((days * 86_400_000.0).round() as u64),
+        _ => Err("write a number of days, for example 7".to_owned()),
+    }
+}
+
 pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),

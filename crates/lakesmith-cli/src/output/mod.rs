@@ -3,6 +3,7 @@
 pub(crate) mod json;
 pub(crate) mod reference;
 pub(crate) mod tables;
+mod vacuum;
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 

@@ -10,10 +10,10 @@ use lakesmith::units::format_bytes;
 use lakesmith::{Result, SqlResult};
 use serde_json::Value;
 
-use super::Stdout;
+use super::{Stdout, vacuum};
 
 // A table is laid out as a whole; a million rows at once would cost more memory than the work they describe.
-const ROWS_A_TABLE: usize = 5_000;
+pub(super) const ROWS_A_TABLE: usize = 5_000;
 
 /// Prints a report.
 ///
@@ -41,6 +41,7 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
             grid(out, &["key", "value"], &[], report.0.iter().map(|(k, v)| vec![k.clone(), v.clone()]))
         }
         Report::Checkpoint(report) => checkpoint(out, report),
+        Report::Vacuum(report) => vacuum::report(out, report),
         Report::Done { version } => out.line(&format!("done; the table is at version {version}")),
     }
 }
@@ -263,7 +264,7 @@ fn cell(value: &Value) -> String {
 }
 
 // Names and metadata are other people's text: an escape sequence in them must not reach the terminal.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     if !text.chars().any(char::is_control) {
         return text.to_owned();
     }

@@ -2,13 +2,20 @@
 
 pub mod checkpoint;
 pub mod describe;
+pub mod entries;
 pub mod optimize;
 pub mod properties;
+pub mod vacuum;
 
 pub use checkpoint::{CheckpointOptions, CheckpointReport, ExpiredLogFile, LogCleanupReport};
 pub use describe::{DetailReport, FileEntry, FilesReport, HistoryEntry, HistoryOptions, HistoryReport, TimeTravel};
+pub use entries::{EntryList, EntrySource};
 pub use optimize::{Compat, FileSizes, OptimizeMetrics, OptimizeOptions, OptimizeReport, ReorgOptions, RewriteLimits};
 pub use properties::{AlterProperties, PropertiesReport};
+pub use vacuum::{
+    CondemnedRun, Inventory, InventoryFormat, KeptEntry, SweptEntry, VacuumFailure, VacuumMode, VacuumOptions,
+    VacuumReport,
+};
 
 /// A maintenance or metadata operation on one table.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +36,8 @@ pub enum Operation {
     AlterProperties(AlterProperties),
     /// Writes a checkpoint of the newest version, and cleans up the log if asked to.
     Checkpoint(CheckpointOptions),
+    /// VACUUM
+    Vacuum(VacuumOptions),
 }
 
 impl Operation {
@@ -43,6 +52,7 @@ impl Operation {
             Operation::ShowProperties(_) => "show properties",
             Operation::AlterProperties(_) => "alter properties",
             Operation::Checkpoint(_) => "checkpoint",
+            Operation::Vacuum(_) => "vacuum",
         }
     }
 }
@@ -61,6 +71,8 @@ pub enum Report {
     Files(FilesReport),
     /// SHOW TBLPROPERTIES
     Properties(PropertiesReport),
+    /// VACUUM
+    Vacuum(Box<VacuumReport>),
     /// A checkpoint.
     Checkpoint(Box<CheckpointReport>),
     /// ALTER TABLE: the version that it made or stands at.

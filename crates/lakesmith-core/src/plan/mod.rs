@@ -7,6 +7,7 @@ pub mod invariant;
 pub mod log_cleanup;
 pub mod metrics;
 pub mod purge;
+pub mod sweep;
 
 use crate::table::{FileId, FileMarks, FileTable};
 

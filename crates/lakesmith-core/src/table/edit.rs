@@ -61,4 +61,6 @@ pub struct VersionEdit {
     pub unset_properties: Vec<String>,
     /// For the history.
     pub operation: OperationInfo,
+    /// Metrics of an operation that changes neither files nor configuration and is committed for the history alone.
+    pub history_only: Option<BTreeMap<String, String>>,
 }

@@ -134,7 +134,6 @@ fn statements_for_an_engine_are_carried_as_text() {
         "MERGE INTO t USING s ON a = b WHEN MATCHED THEN DELETE",
         "CREATE TABLE t (a INT)",
         "DROP TABLE t",
-        "VACUUM delta.`/p` RETAIN 0 HOURS",
         "DESCRIBE t",
         "DESCRIBE EXTENDED t",
         "DESCRIBE history.t",

@@ -39,6 +39,7 @@ fn walk_into(prefix: Path, after: Option<&Path>, sender: &mpsc::Sender<Result<Ob
     while let Some(folder) = folders.pop() {
         for entry in entries(&folder)? {
             match entry? {
+                Entry::Other => {}
                 Entry::Folder(path) => folders.push(path),
                 Entry::File(path, entry) => {
                     if after.is_some_and(|after| path <= *after) {
@@ -60,6 +61,7 @@ pub(super) fn folder(prefix: &Path) -> Result<ListResult> {
     let mut found = ListResult { common_prefixes: Vec::new(), objects: Vec::new() };
     for entry in entries(prefix)? {
         match entry? {
+            Entry::Other => {}
             Entry::Folder(path) => found.common_prefixes.push(path),
             Entry::File(path, entry) => {
                 if let Some(metadata) = metadata(&entry, &path)? {
@@ -73,12 +75,14 @@ pub(super) fn folder(prefix: &Path) -> Result<ListResult> {
     Ok(found)
 }
 
-enum Entry {
+pub(super) enum Entry {
     Folder(Path),
     File(Path, DirEntry),
+    /// Nothing that a table can hold: a socket, a broken link, a link to a folder, a name that is no text.
+    Other,
 }
 
-fn entries(folder: &Path) -> Result<impl Iterator<Item = Result<Entry>> + use<>> {
+pub(super) fn entries(folder: &Path) -> Result<impl Iterator<Item = Result<Entry>> + use<>> {
     let read = match std::fs::read_dir(file_path(folder)) {
         Ok(read) => Some(read),
         // A prefix without objects is an empty listing, not an error.
@@ -86,10 +90,10 @@ fn entries(folder: &Path) -> Result<impl Iterator<Item = Result<Entry>> + use<>>
         Err(e) => return Err(io_failure(e, folder)),
     };
     let folder = folder.clone();
-    Ok(read.into_iter().flatten().filter_map(move |entry| classify(&folder, entry).transpose()))
+    Ok(read.into_iter().flatten().map(move |entry| classify(&folder, entry)))
 }
 
-fn classify(folder: &Path, entry: io::Result<DirEntry>) -> Result<Option<Entry>> {
+fn classify(folder: &Path, entry: io::Result<DirEntry>) -> Result<Entry> {
     let entry = entry.map_err(|e| io_failure(e, folder))?;
     let name = entry.file_name();
     let parent = folder.as_ref();
@@ -98,25 +102,24 @@ fn classify(folder: &Path, entry: io::Result<DirEntry>) -> Result<Option<Entry>>
     });
     let Some(path) = path else {
         tracing::warn!(folder = %file_path(folder).display(), ?name, "left a file with an unusable name out of the listing");
-        return Ok(None);
+        return Ok(Entry::Other);
     };
     let kind = entry.file_type().map_err(|e| io_failure(e, &path))?;
     if kind.is_symlink() {
-        // A broken link, or one that leads to a folder, is nothing that a table can hold.
         let leads_to_file = std::fs::metadata(entry.path()).is_ok_and(|m| m.is_file());
-        return Ok(leads_to_file.then_some(Entry::File(path, entry)));
+        return Ok(if leads_to_file { Entry::File(path, entry) } else { Entry::Other });
     }
     Ok(if kind.is_dir() {
-        Some(Entry::Folder(path))
+        Entry::Folder(path)
     } else if kind.is_file() {
-        Some(Entry::File(path, entry))
+        Entry::File(path, entry)
     } else {
-        None
+        Entry::Other
     })
 }
 
 /// `None` when the file was deleted since its folder was read.
-fn metadata(entry: &DirEntry, path: &Path) -> Result<Option<Metadata>> {
+pub(super) fn metadata(entry: &DirEntry, path: &Path) -> Result<Option<Metadata>> {
     let path_of_entry: PathBuf = entry.path();
     match std::fs::metadata(path_of_entry) {
         Ok(metadata) => Ok(Some(metadata)),

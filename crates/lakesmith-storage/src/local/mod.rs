@@ -6,6 +6,7 @@
 //! renamed (replacing) or hard-linked (only if absent).
 
 mod list;
+mod survey;
 pub(crate) mod temporary;
 mod write;
 
@@ -26,10 +27,12 @@ use object_store::{
     ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
+pub(crate) use self::survey::{Walked, survey};
 use self::write::{LocalUpload, Staged};
 
-/// Deletions at once.
-const DELETES_IN_FLIGHT: usize = 10;
+/// Threads that delete at once, and the files that one takes at a time: a file is gone sooner than a thread is woken.
+const DELETES_IN_FLIGHT: usize = 8;
+const DELETES_A_THREAD: usize = 64;
 
 /// The file system from its root; paths are absolute file names without the leading slash.
 #[derive(Debug, Clone, Copy)]
@@ -106,17 +109,21 @@ impl ObjectStore for LocalStore {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let delete = |location: Result<Path>| {
+            let location = location?;
+            let path = file_path(&location);
+            write::remove_checksum(&path).map_err(|e| io_failure(e, &location))?;
+            std::fs::remove_file(&path).map_err(|e| io_failure(e, &location))?;
+            Ok(location)
+        };
         locations
-            .map(|location| {
-                blocking(move || {
-                    let location = location?;
-                    let path = file_path(&location);
-                    write::remove_checksum(&path).map_err(|e| io_failure(e, &location))?;
-                    std::fs::remove_file(&path).map_err(|e| io_failure(e, &location))?;
-                    Ok(location)
-                })
+            .ready_chunks(DELETES_A_THREAD)
+            .map(move |some| async move {
+                let deleted = blocking(move || Ok(some.into_iter().map(delete).collect::<Vec<_>>())).await;
+                futures::stream::iter(deleted.unwrap_or_else(|e| vec![Err(e)]))
             })
             .buffered(DELETES_IN_FLIGHT)
+            .flatten()
             .boxed()
     }
 
@@ -143,6 +150,18 @@ impl ObjectStore for LocalStore {
         })
         .await
     }
+}
+
+/// Removes a folder that holds nothing. False if it holds something.
+pub(crate) async fn remove_empty_folder(location: &Path) -> Result<bool> {
+    let location = location.clone();
+    blocking(move || match std::fs::remove_dir(file_path(&location)) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(false),
+        Err(e) => Err(io_failure(e, &location)),
+    })
+    .await
 }
 
 /// Runs file operations away from the threads that serve requests.

@@ -5,6 +5,7 @@ pub(crate) mod describe;
 pub(crate) mod optimize;
 pub(crate) mod properties;
 pub(crate) mod reorg;
+pub(crate) mod vacuum;
 
 use lakesmith_core::Result;
 use lakesmith_core::op::TimeTravel;

@@ -6,5 +6,8 @@ mod conflicts;
 mod fault_sweep;
 mod left_out;
 mod rewriting;
+mod sweeping;
 mod tables;
+mod vacuum;
+mod vacuum_lists;
 mod vectors;

@@ -1,0 +1,271 @@
+//! Streams the listing of a table's folder through a sweep's rule; memory does not grow with the number of files.
+
+use std::collections::HashSet;
+
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
+use lakesmith_core::Result;
+use lakesmith_core::op::{EntryList, KeptEntry, SweptEntry};
+use lakesmith_core::plan::sweep::{Found, FoundKind, Guards, NameRule, PathHash, SweepRule, Verdict};
+use object_store::ObjectMeta;
+
+use crate::control::Cancel;
+use crate::failure::storage_error;
+use crate::local::{self, Walked};
+use crate::location::{Location, Scheme};
+use crate::spill::SpillWriter;
+use crate::store::Store;
+
+/// Listings at once on an object store.
+const LISTINGS_IN_FLIGHT: usize = 16;
+/// Objects handled between two looks at a request to stop.
+const BATCH: usize = 512;
+
+/// What a listing held, judged.
+#[derive(Debug)]
+pub struct Survey {
+    /// What the rule lets go.
+    pub candidates: EntryList<SweptEntry>,
+    /// Bytes of the candidates.
+    pub bytes: u64,
+    /// What looks superfluous and stays.
+    pub kept: EntryList<KeptEntry>,
+    /// Other tables below the root.
+    pub guards: Guards,
+    /// Folders, hidden ones and the root left out.
+    pub folders: u64,
+    /// Files looked at, hidden ones included.
+    pub files: u64,
+}
+
+/// Lists everything below `root` and judges it.
+///
+/// # Errors
+/// `Unavailable` from the storage or the temporary folder, `Cancelled`.
+pub async fn survey(store: &Store, root: &Location, rule: &SweepRule, cancel: &Cancel) -> Result<Survey> {
+    let mut surveyor = Surveyor::new(root, rule);
+    if root.kind() == Scheme::File {
+        surveyor.local(store, cancel).await?;
+    } else {
+        surveyor.remote(store, cancel).await?;
+    }
+    surveyor.finish()
+}
+
+/// A listing entry that was made elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedEntry {
+    /// On-disk path below the root.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Milliseconds since the epoch.
+    pub modified_ms: Option<i64>,
+    /// True for a folder.
+    pub is_folder: bool,
+}
+
+/// Judges entries one by one.
+pub struct Surveyor<'a> {
+    root: &'a Location,
+    rule: &'a SweepRule,
+    guards: Guards,
+    candidates: SpillWriter<SweptEntry>,
+    kept: SpillWriter<KeptEntry>,
+    folders: u64,
+    files: u64,
+    /// Folders seen in names of objects, for storages that have none of their own.
+    seen_folders: HashSet<PathHash>,
+    last_folder: String,
+}
+
+impl<'a> Surveyor<'a> {
+    /// Nothing seen so far.
+    pub fn new(root: &'a Location, rule: &'a SweepRule) -> Self {
+        Self {
+            root,
+            rule,
+            guards: Guards::default(),
+            candidates: SpillWriter::new(),
+            kept: SpillWriter::new(),
+            folders: 0,
+            files: 0,
+            seen_folders: HashSet::new(),
+            last_folder: String::new(),
+        }
+    }
+
+    async fn local(&mut self, store: &Store, cancel: &Cancel) -> Result<()> {
+        let mut walk = local_walk(store, self.root, self.rule.names())?;
+        while let Some(batch) = walk.next().await {
+            cancel.check()?;
+            for walked in batch.map_err(|e| storage_error(e, "list", self.root))? {
+                self.walked(store, walked)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn walked(&mut self, store: &Store, walked: Walked) -> Result<()> {
+        match walked {
+            Walked::File(meta) => self.object(store, meta),
+            Walked::Folder { path, empty } => {
+                let location = self.root.with_key(path.as_ref());
+                let Some(path) = location.relative_to(self.root) else { return Ok(()) };
+                self.folders += 1;
+                let found = Found { path, kind: FoundKind::Folder { empty } };
+                self.judge(&found, 0, None)
+            }
+            Walked::Closed(path) => {
+                let location = self.root.with_key(path.as_ref());
+                if let Some(path) = location.relative_to(self.root) {
+                    self.guards.note(path);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn remote(&mut self, store: &Store, cancel: &Cancel) -> Result<()> {
+        let names = self.rule.names().clone();
+        let enter = move |name: &str| !names.hides_name(name);
+        let (objects, prefixes, closed) = store.split(self.root, LISTINGS_IN_FLIGHT, &enter).await?;
+        for path in closed {
+            self.walked(store, Walked::Closed(path))?;
+        }
+        let listings = prefixes.into_iter().map(|path| {
+            let below = store.root().with_key(path.as_ref());
+            store.list_stream(&below).try_ready_chunks(BATCH).map_err(|e| e.1).boxed()
+        });
+        let deeper = futures::stream::iter(listings).flatten_unordered(LISTINGS_IN_FLIGHT);
+        let mut all = futures::stream::once(async { Ok(objects) }).chain(deeper).boxed();
+        while let Some(batch) = all.next().await {
+            cancel.check()?;
+            for info in batch? {
+                let Some(path) = info.location.relative_to(self.root).map(str::to_owned) else { continue };
+                if is_folder_mark(&path, info.size) {
+                    continue;
+                }
+                self.count_folders(&path);
+                self.file(&path, info.size, Some(info.modified_ms))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, store: &Store, meta: ObjectMeta) -> Result<()> {
+        let info = store.info(meta);
+        let Some(path) = info.location.relative_to(self.root) else { return Ok(()) };
+        self.file(path, info.size, Some(info.modified_ms))
+    }
+
+    /// Judges an entry of somebody else's listing.
+    ///
+    /// # Errors
+    /// `Unavailable` from the temporary folder.
+    pub fn entry(&mut self, entry: &ListedEntry) -> Result<()> {
+        if !entry.is_folder {
+            return self.file(&entry.path, entry.size, entry.modified_ms);
+        }
+        self.folders += u64::from(!self.rule.names().hides(&entry.path));
+        self.guards.note(&entry.path);
+        // Such a listing may be old: whether a folder is empty now can't be told.
+        Ok(())
+    }
+
+    /// Judges a file of which the log says that it left the table before the retention.
+    ///
+    /// # Errors
+    /// `Unavailable` from the temporary folder.
+    pub fn removed(&mut self, path: &str, size: u64, removed_ms: Option<i64>) -> Result<()> {
+        self.files += 1;
+        self.judge(&Found { path, kind: FoundKind::Removed }, size, removed_ms)
+    }
+
+    fn file(&mut self, path: &str, size: u64, modified_ms: Option<i64>) -> Result<()> {
+        self.files += 1;
+        self.guards.note(path);
+        self.judge(&Found { path, kind: FoundKind::File { modified_ms } }, size, modified_ms)
+    }
+
+    fn judge(&mut self, found: &Found<'_>, size: u64, modified_ms: Option<i64>) -> Result<()> {
+        match self.rule.judge(found, &self.guards) {
+            Verdict::Delete(reason) => {
+                let age_ms = modified_ms.map(|ms| self.rule.retention().now_ms().saturating_sub(ms));
+                self.candidates.push(&SweptEntry { path: found.path.to_owned(), size, age_ms, reason })
+            }
+            // Guarded folders are told once, not file by file.
+            Verdict::Keep(reason) if self.guards.covers(found.path).is_none() => {
+                self.kept.push(&KeptEntry { path: found.path.to_owned(), reason })
+            }
+            Verdict::Keep(_) | Verdict::Ignore => Ok(()),
+        }
+    }
+
+    fn count_folders(&mut self, path: &str) {
+        let Some((folder, _)) = path.rsplit_once('/') else { return };
+        if folder == self.last_folder || self.rule.names().hides(folder) {
+            return;
+        }
+        self.last_folder.clear();
+        self.last_folder.push_str(folder);
+        let mut above = Some(folder);
+        while let Some(folder) = above {
+            if !self.seen_folders.insert(PathHash::of(folder)) {
+                return;
+            }
+            self.folders += 1;
+            above = folder.rsplit_once('/').map(|(parent, _)| parent);
+        }
+    }
+
+    /// The whole listing was seen.
+    ///
+    /// # Errors
+    /// `Unavailable` from the temporary folder.
+    pub fn finish(self) -> Result<Survey> {
+        let guards = self.guards;
+        let (mut candidates, mut kept) = (self.candidates.finish()?, self.kept.finish()?);
+        if !guards.is_empty() {
+            // A mark may have come after the files beside it.
+            candidates = without(&candidates, |entry: &SweptEntry| guards.covers(&entry.path).is_some())?;
+            let mut told = SpillWriter::new();
+            for (path, reason) in guards.iter() {
+                told.push(&KeptEntry { path: path.to_owned(), reason })?;
+            }
+            kept.for_each(|entry| if guards.covers(&entry.path).is_some() { Ok(()) } else { told.push(&entry) })?;
+            kept = told.finish()?;
+        }
+        let mut bytes = 0u64;
+        candidates.for_each(|entry| {
+            bytes = bytes.saturating_add(entry.size);
+            Ok(())
+        })?;
+        Ok(Survey { candidates, bytes, kept, guards, folders: self.folders, files: self.files })
+    }
+}
+
+/// The list without the entries that `drop` names.
+fn without<T>(list: &EntryList<T>, drop: impl Fn(&T) -> bool) -> Result<EntryList<T>>
+where
+    T: serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static,
+{
+    let mut left = SpillWriter::new();
+    list.for_each(|entry| if drop(&entry) { Ok(()) } else { left.push(&entry) })?;
+    left.finish()
+}
+
+fn local_walk(
+    store: &Store,
+    root: &Location,
+    names: &NameRule,
+) -> Result<BoxStream<'static, object_store::Result<Vec<Walked>>>> {
+    let names = names.clone();
+    Ok(local::survey(store.path(root)?, Box::new(move |name| !names.hides_name(name))))
+}
+
+/// True for the empty objects by which Hadoop's clients remember folders: they are no files, and come again.
+fn is_folder_mark(path: &str, size: u64) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    size == 0 && (name.ends_with("_$folder$") || !name.contains('.'))
+}

@@ -1,0 +1,224 @@
+//! VACUUM: finds what no version within the retention needs, and deletes it.
+//!
+//! ```text
+//! load, features, retention guard ──> references ──> rule
+//! folder | log | inventory ──rule──> candidates                                     dry run: stop
+//! VACUUM START ──> references of the newest version ──rule again──> delete ──> VACUUM END, how far it covered
+//! ```
+
+mod condemned;
+mod find;
+mod history;
+mod inventory;
+
+use bytes::Bytes;
+use lakesmith_core::op::{
+    Compat, EntryList, Report, SweptEntry, TimeTravel, VacuumFailure, VacuumMode, VacuumOptions, VacuumReport,
+};
+use lakesmith_core::plan::sweep::{NameRule, Retention, RetentionRequest, SweepRule};
+use lakesmith_core::{Error, Result};
+use lakesmith_delta::DeltaTable;
+use lakesmith_storage::{
+    Location, NOTES_FOLDER, SpillWriter, Store, Survey, SweepPlan, Swept, SweptOutcome, sweep_with,
+};
+
+use self::condemned::Condemned;
+use self::history::History;
+use super::{iso, load};
+use crate::Session;
+
+/// Failures that are kept in the report one by one.
+const FAILURES_SHOWN: usize = 1000;
+
+pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &VacuumOptions) -> Result<Report> {
+    let lists_nothing = options.mode == VacuumMode::Lite || options.inventory.is_some();
+    if options.condemn_ms.is_some() && lists_nothing {
+        return Err(Error::usage("condemning needs a full VACUUM that lists the table's folder"));
+    }
+    let table = load(session, store, root, TimeTravel::Latest, true)?;
+    lakesmith_delta::check_writable(&table)?;
+    let vacuum = Vacuum::new(session, store, root, options, &table)?;
+    let condemned = Condemned { session, store, root, table: &table.state.id, now_ms: vacuum.retention.now_ms() };
+    let mut report = VacuumReport {
+        path: root.to_string(),
+        cutoff: iso(vacuum.retention.cutoff_ms()),
+        dry_run: options.dry_run,
+        mode: options.mode,
+        ..VacuumReport::default()
+    };
+    match &options.pardon {
+        Some(run) => {
+            condemned.pardon(run)?;
+            report.pardoned = Some(run.clone());
+        }
+        None => vacuum.run(&table, &condemned, &mut report)?,
+    }
+    report.requests = store.requests().total();
+    Ok(Report::Vacuum(Box::new(report)))
+}
+
+/// The time by which ages are counted. The storage's own clock wrote the times of the files; where ours is ahead of it, files
+/// would look older than they are.
+fn now_ms(session: &Session, store: &Store, root: &Location, dry_run: bool) -> Result<i64> {
+    let ours = session.options.world.now_ms();
+    if dry_run || root.scheme() == "file" {
+        return Ok(ours);
+    }
+    let probe = root.join(&format!("{NOTES_FOLDER}/clock"));
+    let theirs = session.runtime.block_on(async {
+        store.put(&probe, Bytes::from_static(b"{}")).await?;
+        store.head(&probe).await
+    })?;
+    Ok(if theirs.modified_ms > 0 { ours.min(theirs.modified_ms) } else { ours })
+}
+
+struct Vacuum<'a> {
+    session: &'a Session,
+    store: &'a Store,
+    root: &'a Location,
+    options: &'a VacuumOptions,
+    retention: Retention,
+    history: History<'a>,
+}
+
+/// What was deleted.
+#[derive(Default)]
+struct Done {
+    files: EntryList<SweptEntry>,
+    bytes: u64,
+    failed: Vec<VacuumFailure>,
+    version_after: Option<u64>,
+}
+
+impl<'a> Vacuum<'a> {
+    fn new(
+        session: &'a Session,
+        store: &'a Store,
+        root: &'a Location,
+        options: &'a VacuumOptions,
+        table: &DeltaTable,
+    ) -> Result<Self> {
+        let table_ms = lakesmith_delta::deleted_file_retention_ms(table)?;
+        let specified_ms = match options.retain_ms {
+            Some(ms) if ms != 0 && options.compat == Compat::Spark => {
+                tracing::warn!("RETAIN is ignored unless it is 0, as in Spark; the table's own retention is used");
+                None
+            }
+            specified => specified,
+        };
+        let retention = Retention::of(RetentionRequest {
+            specified_ms,
+            table_ms,
+            check: options.retention_check,
+            no_writers: options.no_writers,
+            now_ms: now_ms(session, store, root, options.dry_run)?,
+        })?;
+        let history = History { session, store, root, options, specified_ms, table_ms };
+        Ok(Self { session, store, root, options, retention, history })
+    }
+
+    fn run(&self, table: &DeltaTable, condemned: &Condemned<'_>, report: &mut VacuumReport) -> Result<()> {
+        let rule = self.rule(table)?;
+        // Looked up before anything is listed: what is removed meanwhile is the next run's.
+        let covered = self.covered(table)?;
+        let mut found = self.find(&rule, covered)?;
+        let (mut fresh, mut lists) = (EntryList::default(), Vec::new());
+        if self.options.condemn_ms.is_some() {
+            let split = condemned.split(found)?;
+            (found, fresh, lists) = (split.due, split.fresh, split.lists);
+        }
+        report.kept = found.kept.clone();
+        report.directories = found.folders + 1;
+        if self.options.dry_run {
+            (report.files, report.bytes) = (found.candidates, found.bytes);
+            return Ok(());
+        }
+        let done = self.sweep(table, rule, &found)?;
+        let complete = done.failed.is_empty();
+        (report.files, report.bytes, report.failed) = (done.files, done.bytes, done.failed);
+        report.version_after = done.version_after;
+        match self.options.condemn_ms {
+            Some(days_ms) => {
+                report.condemned = condemned.write(&fresh, days_ms)?;
+                if complete {
+                    condemned.drop_lists(lists)?;
+                }
+            }
+            None if complete && self.options.inventory.is_none() => {
+                self.session.runtime.block_on(lakesmith_delta::note_vacuum(self.store, self.root, covered))?;
+                if self.options.mode == VacuumMode::Full {
+                    // Nothing is left for them to wait for.
+                    condemned.drop_lists(condemned.known_lists()?)?;
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn rule(&self, table: &DeltaTable) -> Result<SweepRule> {
+        let formats = table.state.property("delta.universalFormat.enabledFormats").unwrap_or_default();
+        let is_iceberg_too = formats.split(',').any(|format| format.trim().eq_ignore_ascii_case("iceberg"));
+        let names = NameRule::new(&table.state.partition_columns, is_iceberg_too);
+        let references = lakesmith_delta::references(self.store, self.root, table, self.retention.cutoff_ms());
+        Ok(SweepRule::unreferenced(self.retention, self.session.runtime.block_on(references)?, names))
+    }
+
+    fn find(&self, rule: &SweepRule, covered: Option<u64>) -> Result<Survey> {
+        match (&self.options.inventory, self.options.mode) {
+            (Some(_), VacuumMode::Lite) => {
+                Err(Error::usage("LITE reads only the log; an inventory goes with a full VACUUM"))
+            }
+            (Some(inventory), VacuumMode::Full) => self.read_inventory(rule, inventory),
+            (None, VacuumMode::Full) => self.list(rule),
+            (None, VacuumMode::Lite) => self.read_log(rule, covered),
+        }
+    }
+
+    fn sweep(&self, table: &DeltaTable, rule: SweepRule, found: &Survey) -> Result<Done> {
+        self.session.options.cancel.check()?;
+        let started = self.history.start(table, found)?;
+        // Whatever was committed since the table was loaded may need a candidate.
+        let newest = load(self.session, self.store, self.root, TimeTravel::Latest, true)?;
+        lakesmith_delta::check_writable(&newest)?;
+        let expected = started.unwrap_or(table.state.version);
+        let rule = if newest.state.version == expected && expected <= table.state.version + 1 {
+            rule
+        } else {
+            self.rule(&newest)?
+        };
+        let mut done = self.delete(rule, found)?;
+        done.version_after = self.history.end(&newest, &done, found)?.or(started);
+        Ok(done)
+    }
+
+    fn delete(&self, rule: SweepRule, found: &Survey) -> Result<Done> {
+        let plan = SweepPlan::unreferenced(self.root, rule, found.guards.clone(), found.candidates.clone());
+        let mut gone = SpillWriter::new();
+        let mut done = Done::default();
+        let progress = &self.session.options.progress;
+        let mut take = |swept: Swept| {
+            let Some(entry) = swept.entry else { return Ok(()) };
+            progress.advance(entry.size, 1);
+            match swept.outcome {
+                SweptOutcome::Gone => {
+                    done.bytes = done.bytes.saturating_add(entry.size);
+                    gone.push(&entry)?;
+                }
+                SweptOutcome::Spared => {}
+                SweptOutcome::Failed(reason) if done.failed.len() < FAILURES_SHOWN => {
+                    done.failed.push(VacuumFailure { path: entry.path, reason });
+                }
+                SweptOutcome::Failed(_) => {}
+            }
+            Ok(())
+        };
+        progress.begin("deleting", found.bytes);
+        let cancel = &self.session.options.cancel;
+        let swept = self.session.runtime.block_on(sweep_with(self.store, plan, cancel, &mut take));
+        progress.end();
+        swept.map_err(|e| e.with("deleted", gone.len()))?;
+        done.files = gone.finish()?;
+        Ok(done)
+    }
+}
