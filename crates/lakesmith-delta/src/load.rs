@@ -250,29 +250,35 @@ impl Loader<'_> {
     /// Statistics come as JSON, which is cheap where the log holds JSON. A checkpoint may hold them as columns only; then
     /// rows would be unknown, and the kernel has to turn the columns into JSON.
     fn files(&self, schema: &Schema, partition_columns: &[String], needs: Needs) -> Result<FileTable> {
-        let checkpoint = self.snapshot.log_segment().checkpoint_version.is_some();
-        let rows = self.scan(schema, partition_columns, needs, StatsOptions::json_only())?;
-        if checkpoint && rows.lacks_counts() {
-            return Ok(self.scan(schema, partition_columns, needs, StatsOptions::all())?.finish());
+        let from_columns = self.snapshot.log_segment().checkpoint_version.is_some();
+        let enough = |rows: &FileRows<'_>| !(from_columns && rows.lacks_counts());
+        if let Some(files) = self.scan(schema, partition_columns, needs, StatsOptions::json_only(), enough)? {
+            return Ok(files);
         }
-        Ok(rows.finish())
+        let files = self.scan(schema, partition_columns, needs, StatsOptions::all(), |_| true)?;
+        files.ok_or_else(|| Error::internal("reading the files was given up without a reason"))
     }
 
-    fn scan<'a>(
-        &'a self,
-        schema: &'a Schema,
+    /// The live files; `None` once `enough` says that these statistics won't do, so that two tables are never held.
+    fn scan(
+        &self,
+        schema: &Schema,
         partition_columns: &[String],
         needs: Needs,
         stats: StatsOptions,
-    ) -> Result<FileRows<'a>> {
+        enough: impl Fn(&FileRows<'_>) -> bool,
+    ) -> Result<Option<FileTable>> {
         let failed = |e| translate(e, self.root).with("version", self.snapshot.version());
         let scan =
             self.snapshot.clone().scan_builder().with_stats(stats).without_row_transforms().build().map_err(failed)?;
         let mut rows = FileRows::new(self.root, schema, partition_columns, needs.stats)?;
         for batch in scan.scan_metadata(self.engine).map_err(failed)? {
             rows.push(batch.map_err(failed)?).map_err(|e| e.with("table", self.root))?;
+            if !enough(&rows) {
+                return Ok(None);
+            }
         }
-        Ok(rows)
+        Ok(Some(rows.finish()))
     }
 }
 

@@ -11,7 +11,24 @@ use super::{DeleteInfo, FileMarks, PartitionTuple};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct FileId(pub u32);
 
-const NONE: i64 = i64::MIN;
+/// Numbers by row that most tables have none of: nothing is held before the first one.
+#[derive(Debug, Clone, Default)]
+struct SparseNumbers(Vec<i64>);
+
+impl SparseNumbers {
+    const NONE: i64 = i64::MIN;
+
+    fn get(&self, row: usize) -> Option<i64> {
+        self.0.get(row).copied().filter(|v| *v != Self::NONE)
+    }
+
+    fn set(&mut self, row: usize, value: Option<i64>) {
+        if let Some(value) = value {
+            self.0.resize(row, Self::NONE);
+            self.0.push(value);
+        }
+    }
+}
 
 /// The live files of one version, in any order. Build with [`FileTableBuilder`].
 #[derive(Debug, Clone, Default)]
@@ -23,8 +40,8 @@ pub struct FileTable {
     modified_ms: Vec<i64>,
     partition: Vec<u32>,
     marks: Vec<u32>,
-    base_row_id: Vec<i64>,
-    row_commit_version: Vec<i64>,
+    base_row_id: SparseNumbers,
+    row_commit_version: SparseNumbers,
     partitions: Vec<PartitionTuple>,
     mark_values: Vec<FileMarks>,
     deletes: BTreeMap<u32, DeleteInfo>,
@@ -105,8 +122,8 @@ impl FileTable {
             partition: &self.partitions[self.partition[i] as usize],
             marks: &self.mark_values[self.marks[i] as usize],
             deletes: self.deletes.get(&id.0),
-            base_row_id: Some(self.base_row_id[i]).filter(|v| *v != NONE),
-            row_commit_version: Some(self.row_commit_version[i]).filter(|v| *v != NONE),
+            base_row_id: self.base_row_id.get(i),
+            row_commit_version: self.row_commit_version.get(i),
             stats_json: if self.stats_end.is_empty() {
                 None
             } else {
@@ -126,7 +143,7 @@ impl FileTable {
             + self.stats_arena.capacity()
             + (self.path_end.capacity() + self.stats_end.capacity()) * 8
             + (self.size.capacity() + self.rows.capacity() + self.modified_ms.capacity()) * 8
-            + (self.base_row_id.capacity() + self.row_commit_version.capacity()) * 8
+            + (self.base_row_id.0.capacity() + self.row_commit_version.0.capacity()) * 8
             + (self.partition.capacity() + self.marks.capacity()) * 4
     }
 }
@@ -209,8 +226,8 @@ impl FileTableBuilder {
         t.modified_ms.push(row.modified_ms);
         t.partition.push(row.partition_index);
         t.marks.push(row.marks_index);
-        t.base_row_id.push(row.base_row_id.unwrap_or(NONE));
-        t.row_commit_version.push(row.row_commit_version.unwrap_or(NONE));
+        t.base_row_id.set(id as usize, row.base_row_id);
+        t.row_commit_version.set(id as usize, row.row_commit_version);
         if let Some(d) = deletes {
             t.deletes.insert(id, d);
         }
@@ -230,11 +247,43 @@ impl FileTableBuilder {
         for column in [&mut table.path_end, &mut table.stats_end, &mut table.size] {
             column.shrink_to_fit();
         }
-        for column in [&mut table.rows, &mut table.modified_ms, &mut table.base_row_id, &mut table.row_commit_version] {
+        let (ids, versions) = (&mut table.base_row_id.0, &mut table.row_commit_version.0);
+        for column in [&mut table.rows, &mut table.modified_ms, ids, versions] {
             column.shrink_to_fit();
         }
         table.partition.shrink_to_fit();
         table.marks.shrink_to_fit();
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_numbers_stay_with_their_files() {
+        let mut builder = FileTableBuilder::new(false);
+        let partition_index = builder.partition(PartitionTuple::default());
+        let marks_index = builder.marks(FileMarks::default());
+        let expected = [None, None, Some(7), None, Some(-1), Some(0), None];
+        for (number, base_row_id) in expected.into_iter().enumerate() {
+            let path = number.to_string();
+            let row = NewRow {
+                path: &path,
+                size: 1,
+                rows: None,
+                modified_ms: 0,
+                partition_index,
+                marks_index,
+                base_row_id,
+                row_commit_version: base_row_id.map(|id| id + 1),
+                stats_json: None,
+            };
+            builder.push(row, None);
+        }
+        let table = builder.finish();
+        let found: Vec<_> = table.iter().map(|f| (f.base_row_id, f.row_commit_version)).collect();
+        assert_eq!(found, expected.map(|id| (id, id.map(|v| v + 1))));
     }
 }

@@ -89,7 +89,7 @@ impl Damage {
 }
 
 fn rounds(sample: u64) -> u64 {
-    if std::env::var_os("LAKESMITH_TEST_ALL").is_some() { sample * 10 } else { sample }
+    if std::env::var_os("LAKESMITH_TEST_ALL").is_some() { sample * 5 } else { sample }
 }
 
 /// A panic of the kernel or of ours comes back as an internal error.
