@@ -87,7 +87,8 @@ def test_our_commits_keep_sparks_checksums_going(spark, new_table, lakesmith):
 @pytest.mark.full
 def test_sidecars_and_the_tables_own_clock(spark, new_table, lakesmith):
     """V2 checkpoints whose commits carry their own time: what old checkpoints alone refer to goes."""
-    table = made(new_table(), spark, ", 'delta.checkpointPolicy'='v2', 'delta.checkpointInterval'='4', 'delta.logRetentionDuration'='interval 0 days'")
+    table = made(new_table(), spark, ", 'delta.checkpointPolicy'='v2', 'delta.checkpointInterval'='4', 'delta.logRetentionDuration'='interval 0 days',"
+                 " 'delta.deletedFileRetentionDuration'='interval 0 days'")
     log = table.path + "/_delta_log"
     aged(table, [40] * 13)
     for name in os.listdir(log + "/_sidecars"):

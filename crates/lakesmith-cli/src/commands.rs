@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use clap::CommandFactory;
 use lakesmith::op::{CheckpointOptions, HistoryOptions, Operation, Report};
-use lakesmith::{Cancel, DemoOptions, Error, Progress, Result, Session, SessionOptions};
+use lakesmith::{Cancel, DemoOptions, Error, ErrorKind, Progress, Result, Session, SessionOptions};
 
-use crate::args::{Cli, DemoArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, VacuumArgs, Verb};
+use crate::args::{Cli, DemoArgs, FsckArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, VacuumArgs, Verb};
 use crate::exit::Failure;
 use crate::output::{Stdout, json, reference, tables};
 use crate::progress::Screen;
@@ -32,6 +32,7 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
         Verb::Reorg(args) => return context.reorg(*args),
         Verb::Vacuum(args) => return context.vacuum(*args),
         Verb::Sql(args) => return context.sql(&args),
+        Verb::Fsck(args) => return context.fsck(&args),
         Verb::Detail(args) => context.report(&args.table, Operation::Detail(args.at())),
         Verb::Files(args) => context.report(&args.table, Operation::Files(args.at())),
         Verb::Checkpoint(args) => {
@@ -39,7 +40,8 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
             context.report(&args.table, Operation::Checkpoint(options))
         }
         Verb::History(args) => {
-            let options = HistoryOptions { limit: args.limit, data_changes: args.data_changes };
+            let options =
+                HistoryOptions { limit: args.limit, data_changes: args.data_changes, readable: args.readable };
             context.report(&args.table, Operation::History(options))
         }
         Verb::Demo(args) => context.demo(args),
@@ -94,6 +96,20 @@ impl Context<'_> {
         Ok(self.run(&session, &table, Operation::Vacuum(options))?)
     }
 
+    fn fsck(&mut self, args: &FsckArgs) -> Result<(), Failure> {
+        let session = self.session(None)?;
+        let started = Instant::now();
+        let report = session.run(&args.table, Operation::Fsck(settings::of_fsck(args)))?;
+        self.show(&report, started)?;
+        match report {
+            Report::Fsck(report) if !report.clean => Err(Failure::told(Error::new(
+                ErrorKind::Corrupt,
+                "the table contradicts its log, as the findings tell",
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn report(&mut self, table: &str, operation: Operation) -> Result<()> {
         let session = self.session(None)?;
         self.run(&session, table, operation)
@@ -102,14 +118,18 @@ impl Context<'_> {
     fn run(&mut self, session: &Session, table: &str, operation: Operation) -> Result<()> {
         let started = Instant::now();
         let report = session.run(table, operation)?;
+        self.show(&report, started)
+    }
+
+    fn show(&mut self, report: &Report, started: Instant) -> Result<()> {
         self.screen.clear();
         let written = if self.shared.json {
-            json::document(self.out, &report)
+            json::document(self.out, report)
         } else {
-            tables::report(self.out, &report, started.elapsed())
+            tables::report(self.out, report, started.elapsed())
         };
-        self.sentence(&report);
-        delivered(written, Some(&report), self.out)
+        self.sentence(report);
+        delivered(written, Some(report), self.out)
     }
 
     /// With `--json` standard output holds the document alone.

@@ -14,25 +14,35 @@ use crate::args::Refused;
 pub(crate) struct Failure {
     error: Error,
     snippet: Option<String>,
+    /// The results on standard output tell it already.
+    told: bool,
 }
 
 impl Failure {
     /// A failure about `text`, which the user wrote as SQL.
     pub(crate) fn in_sql(error: Error, text: &str) -> Self {
         let snippet = lakesmith::render_snippet(text, &error);
-        Self { error, snippet }
+        Self { error, snippet, told: false }
+    }
+
+    /// Results that make the command fail, though they were given as asked.
+    pub(crate) fn told(error: Error) -> Self {
+        Self { error, snippet: None, told: true }
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { error, snippet: None }
+        Self { error, snippet: None, told: false }
     }
 }
 
 /// Shows a failure.
 pub(crate) fn failure(failure: &Failure, json: bool) -> ExitCode {
     let error = &failure.error;
+    if failure.told {
+        return ExitCode::from(error.kind().exit_code());
+    }
     if json {
         let mut context = Map::new();
         for (key, value) in error.context() {

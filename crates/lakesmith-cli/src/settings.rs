@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use lakesmith::Session;
-use lakesmith::op::{Inventory, OptimizeOptions, ReorgOptions, VacuumMode, VacuumOptions};
+use lakesmith::op::{
+    FsckOptions, Inventory, OptimizeOptions, ReorgOptions, StatisticsCheck, VacuumMode, VacuumOptions,
+};
 use lakesmith::predicate::Expr;
 
-use crate::args::{OptimizeArgs, ReorgArgs, ScopeArgs, Shared, TuningArgs, VacuumArgs};
+use crate::args::{FsckArgs, OptimizeArgs, ReorgArgs, ScopeArgs, Shared, StatsArg, TuningArgs, VacuumArgs};
 use crate::exit::Failure;
 
 /// Settings that a session starts with: `--set`, which stands where SET stands.
@@ -72,6 +74,23 @@ pub(crate) fn of_vacuum(session: &Session, args: VacuumArgs) -> Result<VacuumOpt
         options.mode = VacuumMode::Lite;
     }
     Ok(options)
+}
+
+/// Options of `fsck`.
+pub(crate) fn of_fsck(args: &FsckArgs) -> FsckOptions {
+    let mut options = FsckOptions::default();
+    match args.stats {
+        Some(StatsArg::Footers) => options.statistics = StatisticsCheck::Footers,
+        Some(StatsArg::Data) => options.statistics = StatisticsCheck::Data,
+        None => {}
+    }
+    if let Some(bytes) = args.memory {
+        options.memory_bytes = bytes;
+    }
+    if let Some(threads) = args.threads.and_then(|n| usize::try_from(n).ok()) {
+        options.threads = threads;
+    }
+    options
 }
 
 fn predicate(session: &Session, scope: &ScopeArgs) -> Result<(Option<Expr>, Option<String>), Failure> {

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use futures::{StreamExt as _, TryStreamExt as _};
 use lakesmith_core::op::{HistoryEntry, HistoryOptions, HistoryReport, TimeTravel};
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_storage::{Location, Store};
+use lakesmith_storage::{Cancel, Location, Store};
 use serde_json::{Map, Value};
 
 use crate::commit_info::{CommitClock, contains, find, read_commit, read_commit_info};
 use crate::load::{Needs, load};
 use crate::log_files::{CommitFile, LogFiles, iso};
+use crate::readable::readable;
 
 /// Commits read at once.
 const READ_AHEAD: usize = 16;
@@ -22,20 +23,32 @@ const READ_AHEAD: usize = 16;
 ///
 /// # Errors
 /// `NotFound` with `DELTA_TABLE_ONLY_OPERATION` if there is no table; otherwise as [`load`].
-pub async fn history(store: &Store, root: &Location, options: HistoryOptions) -> Result<HistoryReport> {
+pub async fn history(
+    store: &Store,
+    root: &Location,
+    options: HistoryOptions,
+    cancel: &Cancel,
+) -> Result<HistoryReport> {
     let latest = load(store, root, TimeTravel::Latest, Needs::default()).await.map_err(|e| not_a_table(e, root))?;
     let clock = CommitClock::of(&latest);
     let files = LogFiles::list(store, root).await?;
     let limit = options.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
     // Commits that land after the load are left out: the clock is that of the version loaded.
     let newest_first = files.commits.iter().rev().filter(|c| c.version <= latest.state.version).cloned();
-    let entries = futures::stream::iter(newest_first)
+    let mut entries: Vec<HistoryEntry> = futures::stream::iter(newest_first)
         .map(|commit| entry(store, commit, clock, options.data_changes))
         .buffered(READ_AHEAD)
         .try_filter_map(|entry| std::future::ready(Ok(entry)))
         .take(limit)
         .try_collect()
         .await?;
+    if let (true, Some(oldest)) = (options.readable, entries.last()) {
+        let whole = readable(store, root, &files, oldest.version, latest.state.version, cancel).await?;
+        for entry in &mut entries {
+            entry.missing_files = whole.missing_files(entry.version);
+            entry.readable = Some(entry.missing_files == Some(0));
+        }
+    }
     Ok(HistoryReport(entries))
 }
 
@@ -109,6 +122,8 @@ fn to_entry(commit: &CommitFile, clock: CommitClock, info: Map<String, Value>) -
             .map(|m| m.into_iter().filter_map(|(k, v)| v.map(|v| (k, v))).collect()),
         user_metadata: string("userMetadata"),
         engine_info: string("engineInfo"),
+        readable: None,
+        missing_files: None,
     }
 }
 

@@ -68,7 +68,7 @@ async fn load_version(store: &Store, root: &Location, version: Option<u64>, need
 }
 
 /// Loads what `view` shows. A table in which one file's path is spelled in two ways is seen as Spark sees it.
-async fn load_view(
+pub(crate) async fn load_view(
     store: &Store,
     root: &Location,
     version: Option<u64>,

@@ -240,7 +240,7 @@ pub(crate) async fn find_corrupt_commit(store: &Store, root: &Location, at: Time
     Ok(None)
 }
 
-fn check_lines(bytes: &[u8]) -> Result<()> {
+pub(crate) fn check_lines(bytes: &[u8]) -> Result<()> {
     let mut found = false;
     for (number, line) in bytes.split(|b| *b == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {

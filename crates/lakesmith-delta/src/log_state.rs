@@ -40,3 +40,10 @@ pub struct LogState {
     /// A file whose path the log spells in two ways: readers don't agree on which files are live.
     pub(crate) two_spellings: Option<TwoSpellings>,
 }
+
+impl LogState {
+    /// A file whose path the log spells in two ways: the spelling read last, and the log's file that holds it.
+    pub fn two_spellings(&self) -> Option<(String, String)> {
+        self.two_spellings.as_ref().map(|two| (two.path.clone(), two.log_file.clone()))
+    }
+}

@@ -19,7 +19,8 @@ pub(crate) fn parse(field: &Field, raw: Option<&str>) -> Result<Scalar> {
     })
 }
 
-fn typed(data_type: &DataType, text: &str) -> Option<Scalar> {
+/// A value of the type by its text; `None` if the text is none.
+pub(crate) fn typed(data_type: &DataType, text: &str) -> Option<Scalar> {
     Some(match data_type {
         DataType::Boolean if text.eq_ignore_ascii_case("true") => Scalar::Boolean(true),
         DataType::Boolean if text.eq_ignore_ascii_case("false") => Scalar::Boolean(false),

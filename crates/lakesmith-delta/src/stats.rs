@@ -48,7 +48,7 @@ fn render(schema: &Schema, stats: &FileStats, prefix: usize, tight: bool) -> Str
     Value::Object(json).to_string()
 }
 
-fn physical_field<'a>(schema: &'a Schema, path: &[String]) -> Option<&'a Field> {
+pub(crate) fn physical_field<'a>(schema: &'a Schema, path: &[String]) -> Option<&'a Field> {
     let mut fields = &schema.fields;
     let mut found = None;
     for part in path {

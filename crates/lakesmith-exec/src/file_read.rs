@@ -58,6 +58,11 @@ impl OpenFile {
         Ok(OpenFile { handle, footer, reader })
     }
 
+    /// The Arrow schema under which the file is read.
+    pub(crate) fn schema(&self) -> &Schema {
+        self.reader.schema()
+    }
+
     /// Root columns of the file.
     pub(crate) fn fields(&self) -> &Fields {
         self.reader.schema().fields()

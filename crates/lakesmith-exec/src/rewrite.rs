@@ -372,7 +372,7 @@ fn append_segment(map: &mut Vec<RowMapSegment>, next: RowMapSegment) {
 }
 
 /// Leaves deleted rows out; lists the physical positions of the rest when any was deleted.
-fn keep_live(
+pub(crate) fn keep_live(
     batch: RecordBatch,
     position: u64,
     deleted: &mut std::iter::Peekable<impl Iterator<Item = u64>>,

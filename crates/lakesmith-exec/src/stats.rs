@@ -133,7 +133,8 @@ fn compare_floats(a: f64, b: f64) -> Ordering {
     }
 }
 
-fn bounds(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Option<(Scalar, Scalar)> {
+/// Smallest and largest value; `None` without any, or for a type that has no bounds.
+pub(crate) fn bounds(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Option<(Scalar, Scalar)> {
     match array.data_type() {
         DataType::Int8 => primitive::<Int8Type>(array, nulls, |v| Scalar::Long(v.into())),
         DataType::Int16 => primitive::<Int16Type>(array, nulls, |v| Scalar::Long(v.into())),

@@ -38,6 +38,12 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// No column at all: rows are only counted.
+    pub(crate) fn empty() -> Target {
+        let schema: SchemaRef = Arc::new(ArrowSchema::empty());
+        Target { schema: Arc::clone(&schema), declared: schema, data: Vec::new() }
+    }
+
     /// The target of a task; `annotate_variant` keeps the VARIANT annotation of its inputs.
     pub(crate) fn new(read: &ReadSpec, write: &WriteSpec, annotate_variant: bool, strings: Strings) -> Result<Target> {
         let mut fields = Vec::new();

@@ -17,6 +17,7 @@ mod local;
 pub mod location;
 mod metered;
 pub mod open;
+pub mod presence;
 mod resume;
 mod space;
 pub mod spill;

@@ -38,5 +38,6 @@ fn dispatch(session: &Session, store: &Store, root: &Location, operation: Operat
         Operation::AlterProperties(options) => ops::properties::alter(session, store, root, &options),
         Operation::Checkpoint(options) => ops::checkpoint::run(session, store, root, options),
         Operation::Vacuum(options) => ops::vacuum::run(session, store, root, &options),
+        Operation::Fsck(options) => ops::fsck::run(session, store, root, &options),
     }
 }

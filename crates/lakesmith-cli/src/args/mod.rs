@@ -84,7 +84,7 @@ pub(crate) enum Verb {
     Detail(AtArgs),
     /// Show a table's commits, newest first (DESCRIBE HISTORY)
     #[command(after_help = "Examples:\n  lakesmith history /lake/events --limit 10\n  \
-        lakesmith history /lake/events --data-changes --json")]
+        lakesmith history /lake/events --data-changes --json\n  lakesmith history /lake/events --readable")]
     History(HistoryArgs),
     /// List a table's live data files
     #[command(after_help = "Examples:\n  lakesmith files /lake/events\n  \
@@ -95,6 +95,11 @@ pub(crate) enum Verb {
         lakesmith checkpoint /lake/events --clean-log --dry-run\n\n\
         Versions that were current within delta.logRetentionDuration (30 days unless set) stay readable.")]
     Checkpoint(CheckpointArgs),
+    /// Compare a table with its log: missing files, doubled rows, broken vectors, gaps, wrong statistics; changes nothing
+    #[command(after_help = "Examples:\n  lakesmith fsck /lake/events\n  \
+        lakesmith fsck s3://lake/events --stats --json\n  lakesmith fsck /lake/events --stats=data --memory 2GiB\n\n\
+        Exits with 0 if all is well and with 1 if anything was found.")]
+    Fsck(FsckArgs),
     /// Run SQL statements in one session, in Spark's or Trino's spelling; the first failure stops
     #[command(after_help = "Examples:\n  \
         lakesmith sql \"OPTIMIZE delta.`/lake/events`; DESCRIBE HISTORY delta.`/lake/events` LIMIT 1\"\n  \
@@ -163,6 +168,32 @@ pub(crate) struct HistoryArgs {
     /// Only commits that changed data, without maintenance
     #[arg(long)]
     pub(crate) data_changes: bool,
+    /// Find out which versions can still be read whole: their log and every file that they refer to exist
+    #[arg(long)]
+    pub(crate) readable: bool,
+}
+
+/// Arguments of `fsck`.
+#[derive(Debug, Args)]
+pub(crate) struct FsckArgs {
+    /// Path, URL or delta.`path`
+    pub(crate) table: String,
+    /// Compare statistics too: with the files' footers, or (`--stats=data`) with every row
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "footers")]
+    pub(crate) stats: Option<StatsArg>,
+    /// Memory for reading data files over all threads
+    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_MEMORY")]
+    pub(crate) memory: Option<u64>,
+    /// Data files read at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024), env = "LAKESMITH_THREADS")]
+    pub(crate) threads: Option<u64>,
+}
+
+/// What statistics are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsArg {
+    Footers,
+    Data,
 }
 
 /// Arguments of `sql`.

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use lakesmith::op::{CheckpointReport, DetailReport, FileEntry, HistoryEntry, OptimizeReport, Report};
+use lakesmith::op::{
+    CheckpointReport, DetailReport, FileEntry, FsckFinding, FsckReport, HistoryEntry, HistoryReport, OptimizeReport,
+    Report,
+};
 use lakesmith::plan::KeptLogFile;
 use lakesmith::units::format_bytes;
 use lakesmith::{Result, SqlResult};
@@ -23,10 +26,8 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
     match report {
         Report::Optimize(report) => optimize(out, report, elapsed),
         Report::Detail(report) => pairs(out, &detail(report)),
-        Report::History(report) => {
-            let columns = ["version", "timestamp", "operation", "parameters", "metrics", "user metadata", "engine"];
-            grid(out, &columns, &[0], report.0.iter().map(history))
-        }
+        Report::History(report) => histories(out, report),
+        Report::Fsck(report) => fsck(out, report),
         Report::Files(report) => {
             let columns = ["path", "size", "rows", "deleted", "partition", "modified"];
             grid(out, &columns, &[1, 2, 3], report.0.iter().map(file))?;
@@ -169,6 +170,47 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
     Ok(())
 }
 
+fn histories(out: &mut Stdout, report: &HistoryReport) -> Result<()> {
+    let columns = ["version", "timestamp", "operation", "parameters", "metrics", "user metadata", "engine", "readable"];
+    let checked = report.0.iter().any(|entry| entry.readable.is_some());
+    let columns = if checked { &columns[..] } else { &columns[..columns.len() - 1] };
+    grid(out, columns, &[0], report.0.iter().map(|entry| history(entry, checked)))?;
+    if !checked || !out.is_terminal() {
+        return Ok(());
+    }
+    let whole = report.0.iter().filter(|entry| entry.readable == Some(true));
+    let oldest = whole.clone().map(|entry| entry.version).min();
+    let from = oldest.map_or(String::new(), |version| format!(", the oldest is {version}"));
+    out.line(&format!("{} of {} versions can be read whole{from}", whole.count(), report.0.len()))
+}
+
+fn fsck(out: &mut Stdout, report: &FsckReport) -> Result<()> {
+    let rows = |findings: &[FsckFinding]| -> Vec<Vec<String>> {
+        let row = |f: &FsckFinding| {
+            vec![f.kind.clone(), f.path.clone(), f.version.to_string(), f.message.clone(), f.cure.clone()]
+        };
+        findings.iter().map(row).collect()
+    };
+    let columns = ["finding", "path", "version", "what is wrong", "what to do"];
+    if !report.findings.is_empty() {
+        grid(out, &columns, &[2], rows(&report.findings).into_iter())?;
+    }
+    if !report.notes.is_empty() {
+        grid(
+            out,
+            &["note", "path", "version", "what is unusual", "what to do"],
+            &[2],
+            rows(&report.notes).into_iter(),
+        )?;
+    }
+    let found: u64 = report.counts.values().sum();
+    let verdict = if report.clean { "nothing is wrong".to_owned() } else { format!("{found} findings") };
+    out.line(&format!(
+        "{verdict}: version {}, {} files, {} vectors, {} checkpoints, statistics of {} files",
+        report.version, report.files, report.vectors, report.checkpoints, report.statistics
+    ))
+}
+
 fn checkpoint(out: &mut Stdout, report: &CheckpointReport) -> Result<()> {
     let Some(log) = &report.log else { return out.line(&written(report)) };
     if !log.dry_run {
@@ -225,10 +267,15 @@ fn detail(report: &DetailReport) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn history(entry: &HistoryEntry) -> Vec<String> {
+fn history(entry: &HistoryEntry, checked: bool) -> Vec<String> {
     let parameters = entry.operation_parameters.iter().flatten().map(|(k, v)| (k, v.as_deref().unwrap_or("null")));
     let metrics = entry.operation_metrics.iter().flatten().map(|(k, v)| (k, v.as_str()));
-    vec![
+    let readable = match (entry.readable, entry.missing_files) {
+        (Some(true), _) => "yes".to_owned(),
+        (_, Some(missing)) => format!("no: {missing} files are missing"),
+        (_, None) => "no: its log is gone".to_owned(),
+    };
+    let mut cells = vec![
         entry.version.to_string(),
         entry.timestamp.clone(),
         entry.operation.clone().unwrap_or_default(),
@@ -236,7 +283,9 @@ fn history(entry: &HistoryEntry) -> Vec<String> {
         map(metrics),
         entry.user_metadata.clone().unwrap_or_default(),
         entry.engine_info.clone().unwrap_or_default(),
-    ]
+    ];
+    cells.extend(checked.then_some(readable));
+    cells
 }
 
 fn file(entry: &FileEntry) -> Vec<String> {

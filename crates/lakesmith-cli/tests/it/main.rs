@@ -1,6 +1,7 @@
 //! The built binary, as users and scripts meet it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
 
+mod checks;
 mod errors;
 mod run;
 mod shell;

@@ -49,6 +49,8 @@ pub struct HistoryOptions {
     pub limit: Option<u64>,
     /// Only commits that changed data.
     pub data_changes: bool,
+    /// Find out which versions can still be read whole.
+    pub readable: bool,
 }
 
 /// Row of DESCRIBE HISTORY, columns in Spark's order.
@@ -72,6 +74,12 @@ pub struct HistoryEntry {
     pub operation_metrics: Option<BTreeMap<String, String>>,
     pub user_metadata: Option<String>,
     pub engine_info: Option<String>,
+    /// Ours: whether the version can still be read whole, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readable: Option<bool>,
+    /// Ours: files of the version that are missing, if that was asked for and its log is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_files: Option<u64>,
 }
 
 /// Newest first.

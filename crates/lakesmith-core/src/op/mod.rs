@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod describe;
 pub mod entries;
+pub mod fsck;
 pub mod optimize;
 pub mod properties;
 pub mod vacuum;
@@ -10,6 +11,7 @@ pub mod vacuum;
 pub use checkpoint::{CheckpointOptions, CheckpointReport, ExpiredLogFile, LogCleanupReport};
 pub use describe::{DetailReport, FileEntry, FilesReport, HistoryEntry, HistoryOptions, HistoryReport, TimeTravel};
 pub use entries::{EntryList, EntrySource};
+pub use fsck::{FsckFinding, FsckOptions, FsckReport, StatisticsCheck};
 pub use optimize::{Compat, FileSizes, OptimizeMetrics, OptimizeOptions, OptimizeReport, ReorgOptions, RewriteLimits};
 pub use properties::{AlterProperties, PropertiesReport};
 pub use vacuum::{
@@ -38,6 +40,8 @@ pub enum Operation {
     Checkpoint(CheckpointOptions),
     /// VACUUM
     Vacuum(VacuumOptions),
+    /// Compares the table with its log.
+    Fsck(FsckOptions),
 }
 
 impl Operation {
@@ -53,6 +57,7 @@ impl Operation {
             Operation::AlterProperties(_) => "alter properties",
             Operation::Checkpoint(_) => "checkpoint",
             Operation::Vacuum(_) => "vacuum",
+            Operation::Fsck(_) => "fsck",
         }
     }
 }
@@ -73,6 +78,8 @@ pub enum Report {
     Properties(PropertiesReport),
     /// VACUUM
     Vacuum(Box<VacuumReport>),
+    /// FSCK
+    Fsck(Box<FsckReport>),
     /// A checkpoint.
     Checkpoint(Box<CheckpointReport>),
     /// ALTER TABLE: the version that it made or stands at.

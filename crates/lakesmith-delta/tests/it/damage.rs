@@ -103,7 +103,7 @@ async fn read(table: &TestTable, context: &str) {
         Ok(loaded) => everything_asked_for(table, &loaded, context).await,
         Err(error) => is_clear(&error, context),
     }
-    if let Err(error) = history(&table.store(), &table.root(), HistoryOptions::default()).await {
+    if let Err(error) = history(&table.store(), &table.root(), HistoryOptions::default(), &Default::default()).await {
         is_clear(&error, context);
     }
 }

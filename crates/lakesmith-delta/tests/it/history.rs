@@ -2,13 +2,14 @@
 
 use lakesmith_core::op::HistoryOptions;
 use lakesmith_delta::history;
+use lakesmith_storage::Cancel;
 
 use crate::tables::{PROTOCOL, TestTable, add, metadata};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn history_is_newest_first_and_its_values_are_strings() {
     let table = TestTable::golden("liquid_after");
-    let report = history(&table.store(), &table.root(), HistoryOptions::default()).await.unwrap();
+    let report = history(&table.store(), &table.root(), HistoryOptions::default(), &Cancel::default()).await.unwrap();
     let versions: Vec<u64> = report.0.iter().map(|e| e.version).collect();
     assert_eq!(versions, (0..=8).rev().collect::<Vec<_>>());
     let optimize = report.0.iter().find(|e| e.operation.as_deref() == Some("OPTIMIZE")).unwrap();
@@ -24,11 +25,11 @@ async fn history_is_newest_first_and_its_values_are_strings() {
 #[tokio::test(flavor = "multi_thread")]
 async fn history_can_be_limited_and_filtered() {
     let table = TestTable::golden("liquid_after");
-    let limited = HistoryOptions { limit: Some(2), data_changes: false };
-    let report = history(&table.store(), &table.root(), limited).await.unwrap();
+    let limited = HistoryOptions { limit: Some(2), ..HistoryOptions::default() };
+    let report = history(&table.store(), &table.root(), limited, &Cancel::default()).await.unwrap();
     assert_eq!(report.0.iter().map(|e| e.version).collect::<Vec<_>>(), [8, 7]);
-    let changes = HistoryOptions { limit: None, data_changes: true };
-    let report = history(&table.store(), &table.root(), changes).await.unwrap();
+    let changes = HistoryOptions { data_changes: true, ..HistoryOptions::default() };
+    let report = history(&table.store(), &table.root(), changes, &Cancel::default()).await.unwrap();
     assert!(!report.0.is_empty() && report.0.iter().all(|e| e.operation.as_deref() != Some("OPTIMIZE")));
 }
 
@@ -38,7 +39,7 @@ async fn a_commit_without_information_has_a_row_of_nulls() {
     let table = TestTable::with_commits(&[&commit, &add("b", None, 1)]);
     table.touch(0, 100);
     table.touch(1, 50);
-    let report = history(&table.store(), &table.root(), HistoryOptions::default()).await.unwrap();
+    let report = history(&table.store(), &table.root(), HistoryOptions::default(), &Cancel::default()).await.unwrap();
     let times: Vec<&str> = report.0.iter().map(|e| e.timestamp.as_str()).collect();
     assert_eq!(times, ["1970-01-01T00:01:40.001+00:00", "1970-01-01T00:01:40.000+00:00"]);
     assert_eq!((&report.0[0].operation, &report.0[0].operation_parameters), (&None, &None));
@@ -48,7 +49,7 @@ async fn a_commit_without_information_has_a_row_of_nulls() {
 async fn in_commit_timestamps_are_shown_where_enabled() {
     let table = TestTable::golden("ict");
     table.touch(2, 1);
-    let report = history(&table.store(), &table.root(), HistoryOptions::default()).await.unwrap();
+    let report = history(&table.store(), &table.root(), HistoryOptions::default(), &Cancel::default()).await.unwrap();
     let expected = table.load().await.log.commit_timestamp_ms;
     let shown: jiff::Timestamp = report.0[0].timestamp.parse().unwrap();
     assert_eq!(shown.as_millisecond(), expected);
@@ -57,6 +58,7 @@ async fn in_commit_timestamps_are_shown_where_enabled() {
 #[tokio::test(flavor = "multi_thread")]
 async fn history_of_no_table_is_refused() {
     let table = TestTable::with_commits(&[]);
-    let error = history(&table.store(), &table.root(), HistoryOptions::default()).await.unwrap_err();
+    let error =
+        history(&table.store(), &table.root(), HistoryOptions::default(), &Cancel::default()).await.unwrap_err();
     assert_eq!(error.class_name(), "DELTA_TABLE_ONLY_OPERATION");
 }

@@ -43,7 +43,10 @@ pub(crate) fn spark_uri(root: &Location) -> String {
 }
 
 pub(crate) fn history(session: &Session, store: &Store, root: &Location, options: HistoryOptions) -> Result<Report> {
-    session.runtime.block_on(lakesmith_delta::history(store, root, options)).map(Report::History)
+    session
+        .runtime
+        .block_on(lakesmith_delta::history(store, root, options, &session.options.cancel))
+        .map(Report::History)
 }
 
 pub(crate) fn files(session: &Session, store: &Store, root: &Location, at: TimeTravel) -> Result<Report> {

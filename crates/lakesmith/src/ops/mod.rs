@@ -2,6 +2,7 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod describe;
+pub(crate) mod fsck;
 pub(crate) mod optimize;
 pub(crate) mod properties;
 pub(crate) mod reorg;

@@ -4,6 +4,7 @@
 
 mod conflicts;
 mod fault_sweep;
+mod fsck;
 mod left_out;
 mod rewriting;
 mod sweeping;
