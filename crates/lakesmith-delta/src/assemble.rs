@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lakesmith_core::table::{DeleteInfo, FileId, GroupEdit, NewFile, VersionEdit};
-use lakesmith_core::{Error, Result};
+use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::Location;
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ use crate::actions::{
 };
 use crate::log_state::DeltaTable;
 use crate::stats::stats_json;
-use crate::tip::{ROW_TRACKING_DOMAIN, Tip};
+use crate::tip::{IN_COMMIT_TIMESTAMPS, ROW_TRACKING_DOMAIN, Tip, is_true};
 
 const PRESERVED_TAG: &str = "delta.rowTracking.preserved";
 
@@ -64,8 +64,9 @@ impl Intent<'_> {
         };
         let mut actions = vec![Action::CommitInfo(self.commit_info(tip, &metrics, now_ms)?)];
         if let Some((metadata, protocol)) = self.configuration {
+            let metadata = self.with_new_clock(tip, metadata, version, now_ms)?;
             actions.extend(protocol.clone().map(Action::Protocol));
-            actions.push(Action::Metadata(metadata.clone()));
+            actions.push(Action::Metadata(metadata));
         }
         if mark != tip.row_id_mark {
             actions.push(Action::DomainMetadata(DomainMetadata {
@@ -82,6 +83,36 @@ impl Intent<'_> {
             bytes.push(b'\n');
         }
         Ok(Assembled { bytes, metrics })
+    }
+
+    /// The metadata, with the version and the time from which commits go by their own clock if this commit begins it.
+    ///
+    /// # Source
+    /// Delta PROTOCOL.md, "Writer Requirements for In-Commit Timestamps".
+    fn with_new_clock(&self, tip: &Tip, metadata: &Metadata, version: u64, now_ms: i64) -> Result<Metadata> {
+        let mut metadata = metadata.clone();
+        if tip.has_own_clock() || !is_true(&metadata, IN_COMMIT_TIMESTAMPS) {
+            return Ok(metadata);
+        }
+        if version != self.base.state.version + 1 {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "another writer committed meanwhile, so the time of the last commit is not known; run again",
+            )
+            .class("DELTA_METADATA_CHANGED")
+            .with("version", version));
+        }
+        let enabled = [
+            ("delta.inCommitTimestampEnablementVersion", version.to_string()),
+            ("delta.inCommitTimestampEnablementTimestamp", self.first_timestamp(now_ms).to_string()),
+        ];
+        metadata.configuration.extend(enabled.map(|(key, value)| (key.to_owned(), value)));
+        Ok(metadata)
+    }
+
+    /// The first timestamp by the table's own clock: later than that of the commit before, which is its file's.
+    fn first_timestamp(&self, now_ms: i64) -> i64 {
+        now_ms.max(self.base.log.commit_timestamp_ms.saturating_add(1))
     }
 
     fn add(&self, tip: &Tip, new: &NewFile, version: u64, mark: &mut i64) -> Result<Add> {
@@ -173,7 +204,11 @@ impl Intent<'_> {
         });
         let configures = self.configuration.is_some();
         Ok(CommitInfo {
-            in_commit_timestamp: next.as_ref().unwrap_or(tip).has_own_clock().then(|| tip.next_timestamp(now_ms)),
+            in_commit_timestamp: next
+                .as_ref()
+                .unwrap_or(tip)
+                .has_own_clock()
+                .then(|| if tip.has_own_clock() { tip.next_timestamp(now_ms) } else { self.first_timestamp(now_ms) }),
             timestamp: Some(now_ms),
             operation: Some(operation.name.clone()),
             operation_parameters: Some(parameters),

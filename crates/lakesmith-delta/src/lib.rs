@@ -25,6 +25,7 @@ mod log_cleanup;
 mod log_files;
 mod log_state;
 mod log_view;
+mod mapping_upgrade;
 mod partition_value;
 mod path_watch;
 mod properties;

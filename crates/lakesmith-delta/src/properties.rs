@@ -10,12 +10,14 @@ use lakesmith_core::table::{DataType, Schema, TableState};
 use lakesmith_core::{Error, Result};
 
 use crate::log_state::DeltaTable;
+use crate::mapping_upgrade::with_mapping;
 use crate::property_rules::{Rule, check, interval_ms, known, strip_delta};
 use crate::schema::{find_column, parse_column_list};
 use crate::{actions, features};
 
 const WEEK_MS: i64 = 7 * 86_400_000;
 const DAYS_30_MS: i64 = 30 * 86_400_000;
+const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const STATS_COLUMNS: &str = "delta.dataSkippingStatsColumns";
 
 /// What a change of properties makes of a table.
@@ -55,6 +57,7 @@ pub fn validate_properties(table: &DeltaTable, options: &AlterProperties) -> Res
         properties: state.properties.clone(),
         description: state.description.clone(),
         features: BTreeSet::new(),
+        maps_columns: false,
     };
     for (key, value) in &options.set {
         change.set(key, value, options.allow_arbitrary).map_err(|e| e.with("path", &state.location))?;
@@ -67,6 +70,13 @@ pub fn validate_properties(table: &DeltaTable, options: &AlterProperties) -> Res
     let protocol = features::with_features(&table.log.protocol, &additions);
     let mut metadata = table.log.metadata.clone();
     metadata.configuration = change.properties.into_iter().collect();
+    if change.maps_columns {
+        let given = metadata.configuration.get(MAX_COLUMN_ID).and_then(|v| v.trim().parse().ok()).unwrap_or(0);
+        let (schema, max_id) =
+            with_mapping(&metadata.schema_string, given).map_err(|e| e.with("path", &state.location))?;
+        metadata.schema_string = schema;
+        metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), max_id.to_string());
+    }
     metadata.description = change.description;
     Ok(NewConfiguration { metadata, protocol: (protocol != table.log.protocol).then_some(protocol) })
 }
@@ -76,6 +86,8 @@ struct Change<'a> {
     properties: BTreeMap<String, String>,
     description: Option<String>,
     features: BTreeSet<String>,
+    /// Column mapping by name is being enabled.
+    maps_columns: bool,
 }
 
 impl Change<'_> {
@@ -115,24 +127,28 @@ impl Change<'_> {
 
     fn set_known(&mut self, key: &str, value: &str, rule: Rule) -> Result<()> {
         check(key, value, rule)?;
-        let current = self.properties.get(key);
-        if current.is_some_and(|v| v == value) {
+        let current = self.properties.get(key).cloned();
+        if current.as_deref() == Some(value) {
             return Ok(());
         }
         if rule == Rule::Engine {
             return Err(fixed(key));
         }
         let on = value.eq_ignore_ascii_case("true");
+        let current = current.as_deref();
         let was_on = current.is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let feature = match key {
             "delta.minReaderVersion" => return at_most(key, value, self.state.min_reader_version),
             "delta.minWriterVersion" => return at_most(key, value, self.state.min_writer_version),
-            "delta.columnMapping.mode" if mode(value) == mode(current.map_or("none", String::as_str)) => None,
+            "delta.columnMapping.mode" if mode(value) == mode(current.unwrap_or("none")) => None,
             "delta.columnMapping.mode" => {
-                return Err(needs_engine(key, "every column needs a physical name and an id"));
+                self.map_columns(value, current.unwrap_or("none"))?;
+                Some("columnMapping")
             }
-            "delta.enableInCommitTimestamps" if on != was_on => {
-                return Err(needs_engine(key, "the commit itself has to record when its clock changed"));
+            // What the enabling commit must record with it is known only when it is made.
+            "delta.enableInCommitTimestamps" if on => Some("inCommitTimestamp"),
+            "delta.enableInCommitTimestamps" if was_on => {
+                return Err(needs_engine(key, "the times of later commits would fall back to those of the files"));
             }
             "delta.enableRowTracking" if on && !was_on => {
                 return Err(needs_engine(key, "every existing file needs row ids first"));
@@ -163,6 +179,22 @@ impl Change<'_> {
         let in_force = |f: &str| self.state.has_feature(f) || self.state.has_feature(&format!("{f}-preview"));
         self.features.extend(feature.filter(|f| !in_force(f)).map(str::to_owned));
         self.properties.insert(key.to_owned(), value.to_owned());
+        Ok(())
+    }
+
+    /// Prepares the only change of mode that leaves the files alone.
+    fn map_columns(&mut self, to: &str, from: &str) -> Result<()> {
+        if (mode(from).as_str(), mode(to).as_str()) != ("none", "name") {
+            return Err(Error::unsupported(format!(
+                "Changing column mapping mode from '{from}' to '{to}' is not supported."
+            ))
+            .class("DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE")
+            .with("property", "delta.columnMapping.mode"));
+        }
+        if (1..=3).any(|v| self.state.property_is_true(&format!("delta.enableIcebergCompatV{v}"))) {
+            return Err(needs_engine("delta.columnMapping.mode", "the table keeps itself readable as Iceberg"));
+        }
+        self.maps_columns = true;
         Ok(())
     }
 

@@ -10,9 +10,9 @@ use lakesmith_core::table::{DataType, Field, Schema};
 use lakesmith_core::{Error, Result};
 use serde_json::{Map, Value};
 
-const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
-const COLUMN_ID: &str = "delta.columnMapping.id";
-const NESTED_IDS: &str = "delta.columnMapping.nested.ids";
+pub(crate) const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+pub(crate) const COLUMN_ID: &str = "delta.columnMapping.id";
+pub(crate) const NESTED_IDS: &str = "delta.columnMapping.nested.ids";
 
 /// How a table maps logical columns to those in its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use crate::log_view::LogView;
 use crate::winners::Winner;
 use crate::{check_writable, features};
 
+pub(crate) const IN_COMMIT_TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
 pub(crate) const ROW_TRACKING_DOMAIN: &str = "delta.rowTracking";
 
 /// What the next commit builds on.
@@ -107,7 +108,7 @@ impl Tip {
 
     /// True if commits carry their own timestamp.
     pub(crate) fn has_own_clock(&self) -> bool {
-        self.has_feature("inCommitTimestamp") && is_true(&self.metadata, "delta.enableInCommitTimestamps")
+        self.has_feature("inCommitTimestamp") && is_true(&self.metadata, IN_COMMIT_TIMESTAMPS)
     }
 
     /// True if new files must be given row ids.

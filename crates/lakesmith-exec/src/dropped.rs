@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, TryStreamExt as _};
-use lakesmith_core::Result;
 use lakesmith_core::table::{DataType, Field, FileId, InputFile, ReadSpec};
+use lakesmith_core::{ErrorKind, Result};
 use lakesmith_storage::{Cancel, Location, Progress, Store};
 use parquet::schema::types::Type;
 
@@ -32,7 +32,14 @@ pub fn files_with_dropped_columns(
     let look = async |input: &InputFile| -> Result<Option<FileId>> {
         cancel.check()?;
         let location = Location::from_canonical(&input.location)?;
-        let dropped = dropped_column_in_footer(store, &location, input.size, spec, hidden).await?;
+        let dropped = match dropped_column_in_footer(store, &location, input.size, spec, hidden).await {
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                // It could not be rewritten either.
+                tracing::warn!(%error, "a file is left as it is");
+                false
+            }
+            other => other?,
+        };
         progress.advance(input.size, 0);
         Ok(dropped.then_some(input.id))
     };

@@ -72,6 +72,24 @@ impl Bench {
         }
     }
 
+    /// Commits new properties.
+    pub(crate) async fn configure(
+        &self,
+        base: &DeltaTable,
+        new: lakesmith_delta::NewConfiguration,
+    ) -> lakesmith_core::Result<Committed> {
+        let edit = VersionEdit {
+            operation: OperationInfo { name: "SET TBLPROPERTIES".into(), parameters: Vec::new(), user_metadata: None },
+            ..VersionEdit::default()
+        };
+        let changed = Some((new.metadata, new.protocol));
+        match commit(&self.store, &self.root, base, &edit, changed, &self.world, &self.cancel).await {
+            CommitResult::Committed(committed) => Ok(committed),
+            CommitResult::Failed { error, .. } => Err(error),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// The actions of a commit; `None` if there is none.
     pub(crate) async fn actions(&self, version: u64) -> Option<Vec<Value>> {
         let bytes = self.store.get(&self.commit_location(version)).await.ok()?;

@@ -3,7 +3,9 @@
 use lakesmith_core::ErrorKind;
 use lakesmith_core::op::AlterProperties;
 use lakesmith_delta::{DeltaTable, NewConfiguration, validate_properties};
+use lakesmith_storage::World as _;
 
+use crate::commit_bench::Bench;
 use crate::tables::{PROTOCOL, TestTable, add, metadata};
 
 async fn table(properties: &str) -> DeltaTable {
@@ -77,11 +79,72 @@ async fn properties_that_need_a_feature_upgrade_the_protocol() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn mapping_by_name_gives_ids_and_keeps_the_names() {
+    let table = table("{}").await;
+    let new = set(&table, "delta.columnMapping.mode", "name").unwrap();
+    let protocol = new.protocol.unwrap();
+    assert_eq!((protocol.min_reader_version, protocol.min_writer_version, protocol.reader_features), (2, 7, None));
+    assert!(protocol.writer_features.unwrap().contains(&"columnMapping".to_string()));
+    assert_eq!(new.metadata.configuration["delta.columnMapping.mode"], "name");
+    assert_eq!(new.metadata.configuration["delta.columnMapping.maxColumnId"], "2");
+    let schema: serde_json::Value = serde_json::from_str(&new.metadata.schema_string).unwrap();
+    for (i, name) in ["id", "p"].into_iter().enumerate() {
+        let metadata = &schema["fields"][i]["metadata"];
+        assert_eq!(metadata["delta.columnMapping.physicalName"], name);
+        assert_eq!(metadata["delta.columnMapping.id"], i + 1);
+    }
+    for (from, to) in [("name", "none"), ("name", "id"), ("id", "name")] {
+        let mapped = format!(r#"{{"delta.columnMapping.mode":"{from}"}}"#);
+        let commit = format!("{PROTOCOL}\n{}\n{}", metadata("string", false, &mapped), add("a", None, 1));
+        let commit = commit.replace(
+            r#"\"metadata\":{}"#,
+            r#"\"metadata\":{\"delta.columnMapping.id\":1,\"delta.columnMapping.physicalName\":\"c\"}"#,
+        );
+        let table = TestTable::with_commits(&[&commit]).load().await;
+        let error = set(&table, "delta.columnMapping.mode", to).unwrap_err();
+        assert_eq!(error.class_name(), "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE", "{from} {to}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commit_that_begins_the_tables_own_clock_says_when() {
+    for file_is_ahead in [false, true] {
+        let bench = Bench::plain().await;
+        let base = bench.load().await;
+        let now_ms = bench.world.now_ms();
+        let mut base = base;
+        if file_is_ahead {
+            base.log.commit_timestamp_ms = now_ms + 1_000;
+        }
+        let new = set(&base, "delta.enableInCommitTimestamps", "true").unwrap();
+        let committed = bench.configure(&base, new).await.unwrap();
+        assert_eq!(committed.version, 1);
+        let after = bench.load().await;
+        let expected = after.log.commit_timestamp_ms;
+        assert!(after.log.in_commit_timestamps);
+        if file_is_ahead {
+            assert_eq!(expected, now_ms + 1_001);
+        } else {
+            // The clock of the test goes on by itself.
+            assert!((now_ms..now_ms + 1_000).contains(&expected), "{expected}");
+        }
+        let property = |key: &str| after.state.properties[key].clone();
+        assert_eq!(property("delta.inCommitTimestampEnablementVersion"), "1");
+        assert_eq!(property("delta.inCommitTimestampEnablementTimestamp"), expected.to_string());
+        assert!(after.state.has_feature("inCommitTimestamp"));
+    }
+    let bench = Bench::plain().await;
+    let base = bench.load().await;
+    bench.put(1, &[crate::commit_bench::add("late", 1)]).await;
+    let new = set(&base, "delta.enableInCommitTimestamps", "true").unwrap();
+    assert_eq!(bench.configure(&base, new).await.unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn changes_that_need_more_than_metadata_are_refused() {
     let table = table("{}").await;
     for (key, value) in [
-        ("delta.columnMapping.mode", "name"),
-        ("delta.enableInCommitTimestamps", "true"),
+        ("delta.columnMapping.mode", "id"),
         ("delta.enableRowTracking", "true"),
         ("delta.enableIcebergCompatV2", "true"),
     ] {

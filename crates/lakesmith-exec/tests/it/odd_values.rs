@@ -215,3 +215,33 @@ fn nanoseconds_go_where_they_are_whole_microseconds_and_are_left_out_elsewhere()
     assert_eq!((outcome.rows_out, outcome.left_out.len(), outcome.left_out[0].input.0), (2, 1, 1));
     assert!(outcome.left_out[0].reason.contains("nanoseconds"), "{:?}", outcome.left_out);
 }
+
+#[test]
+fn shredded_variants_and_encrypted_footers_are_left_out_by_name() {
+    let binary = |values: [&[u8]; 2]| -> ArrayRef { Arc::new(BinaryArray::from(values.to_vec())) };
+    let part = |name: &str, array: ArrayRef| (Arc::new(ArrowField::new(name, array.data_type().clone(), true)), array);
+    let variant = |shredded: bool| {
+        let mut parts =
+            vec![part("value", binary([b"\x0c\x01", b"\x0c\x02"])), part("metadata", binary([b"\x01\0\0"; 2]))];
+        if shredded {
+            parts.push(part("typed_value", Arc::new(Int64Array::from(vec![1, 2]))));
+        }
+        let array: ArrayRef = Arc::new(StructArray::from(parts));
+        RecordBatch::try_from_iter([("j", array)]).unwrap()
+    };
+    let mut bench = Bench::new();
+    bench.add(&variant(false), WriterProperties::default());
+    bench.add(&variant(true), WriterProperties::default());
+    bench.add(&variant(false), WriterProperties::default());
+    let mut encrypted = std::fs::read(bench.path("in-0.parquet")).unwrap();
+    let end = encrypted.len() - 4;
+    encrypted[end..].copy_from_slice(b"PARE");
+    bench.add_bytes(&encrypted);
+    let outcome = bench.run(spec(vec![field("j", DataType::Variant)]), plain_write()).unwrap();
+    let mut left: Vec<_> = outcome.left_out.iter().map(|l| (l.input.0, l.column.as_deref())).collect();
+    left.sort();
+    assert_eq!(left, [(1, Some("j")), (3, None)]);
+    let reasons: Vec<&str> = outcome.left_out.iter().map(|l| l.reason.as_str()).collect();
+    assert!(reasons.iter().any(|r| r.contains("rewrite it with Spark")), "{reasons:?}");
+    assert_eq!((outcome.rows_in, outcome.rows_out, outcome.outputs.len()), (4, 4, 1));
+}
