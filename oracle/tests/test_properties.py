@@ -1,6 +1,8 @@
 """ALTER TABLE … SET TBLPROPERTIES of what needs more than a feature: Spark sees the change and works on."""
 
+import json
 import time
+import uuid
 
 import pytest
 
@@ -19,6 +21,12 @@ COLUMNS = "id BIGINT, s STRUCT<a: INT, b: ARRAY<STRUCT<x: STRING>>>, m MAP<STRIN
 ROW = "named_struct('a', cast(id AS INT), 'b', array(named_struct('x', 'v'))) AS s, map('k', named_struct('y', 1.5D)) AS m"
 
 
+@pytest.fixture
+def fresh_table(new_table):
+    """A handle on a table under a path that no other test has: Spark remembers what it has seen under a path."""
+    return lambda: new_table(f"t{uuid.uuid4().hex}")
+
+
 def nested(spark, table):
     table.sql(f"CREATE TABLE {{t}} ({COLUMNS}) USING delta PARTITIONED BY (p)")
     for k in range(3):
@@ -26,14 +34,13 @@ def nested(spark, table):
     return table
 
 
-def test_column_mapping_by_name_is_what_spark_makes_of_it(spark, new_table, lakesmith):
-    table = nested(spark, new_table())
+def test_column_mapping_by_name_is_what_spark_makes_of_it(spark, fresh_table, lakesmith):
+    table = nested(spark, fresh_table())
     twin = table.twin()
     same_rows(table, lambda: altered(table, lakesmith, "delta.columnMapping.mode", "name"))
     twin.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     ours, theirs = metadata(table), metadata(twin)
     assert ours["configuration"] == theirs["configuration"]
-    import json
     assert json.loads(ours["schemaString"]) == json.loads(theirs["schemaString"])
     protocols = [next(body for kind, body in each.commit() if kind == "protocol") for each in (table, twin)]
     for each in protocols:
@@ -47,8 +54,8 @@ def test_column_mapping_by_name_is_what_spark_makes_of_it(spark, new_table, lake
     assert table.frame().where("key >= 100").count() == 5 and table.frame().count() == 40
 
 
-def test_in_commit_timestamps_begin_with_our_commit(spark, new_table, lakesmith):
-    table = nested(spark, new_table())
+def test_in_commit_timestamps_begin_with_our_commit(spark, fresh_table, lakesmith):
+    table = nested(spark, fresh_table())
     before = table.version()
     same_rows(table, lambda: altered(table, lakesmith, "delta.enableInCommitTimestamps", "true"))
     enabled = metadata(table)["configuration"]
@@ -82,8 +89,8 @@ def iso(ms):
         ("delta.checkpointPolicy", "v2"),
     ],
 )
-def test_features_that_a_property_enables(spark, new_table, lakesmith, key, value):
-    table = nested(spark, new_table())
+def test_features_that_a_property_enables(spark, fresh_table, lakesmith, key, value):
+    table = nested(spark, fresh_table())
     same_rows(table, lambda: altered(table, lakesmith, key, value))
     table.sql("DELETE FROM {t} WHERE id = 3")
     table.append(spark.range(30, 40).selectExpr("id", ROW, "'p=0' AS p"))

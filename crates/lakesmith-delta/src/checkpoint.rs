@@ -18,7 +18,7 @@ use delta_kernel::engine::arrow_data::EngineDataArrowExt as _;
 use delta_kernel::snapshot::{Snapshot, SnapshotRef};
 use delta_kernel::table_configuration::TableConfiguration;
 use lakesmith_core::op::TimeTravel;
-use lakesmith_core::{Error, Result};
+use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store, Upload};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -98,12 +98,17 @@ pub async fn write_checkpoint(store: &Store, root: &Location, version: u64) -> R
     check_features(&table)?;
     // A writer that stopped between the checkpoint and the hint is made up for by writing both again.
     if table.log.checkpoint_version == Some(version) && published(store, root).await?.is_some_and(|v| v >= version) {
-        return Ok(CheckpointInfo { version, written: None });
+        // A broken one would be left to readers for ever; only reading it tells.
+        table = load(store, root, TimeTravel::Version(version), Needs { files: true, stats: false }).await?;
+        if table.log.checkpoint_version == Some(version) {
+            return Ok(CheckpointInfo { version, written: None });
+        }
     }
-    let written = match write(store, root, &table, true).await? {
-        Some(written) => written,
-        None => {
-            // Only the paths of all files tell whether one of them is spelled in two ways.
+    let written = match write(store, root, &table, true).await {
+        Ok(Some(written)) => written,
+        Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
+        Ok(None) | Err(_) => {
+            // Only a look at all files tells whether a path is spelled in two ways or an older checkpoint is broken.
             table = load(store, root, TimeTravel::Version(version), Needs { files: true, stats: false }).await?;
             let written = write(store, root, &table, false).await?;
             written.ok_or_else(|| Error::internal("a checkpoint was given up without a reason"))?

@@ -150,3 +150,31 @@ async fn a_missing_or_broken_sidecar_is_passed_over() {
     }
     assert!(tried > 0, "no golden table has both sidecars and its whole log");
 }
+
+/// With a version checksum the newest protocol and metadata are known without a look at the checkpoint.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_is_written_although_the_one_before_is_broken() {
+    for (what, damage) in damages() {
+        let table = TestTable::golden("v2_checkpoint_parquet");
+        let before = table.load().await;
+        let version = before.state.version;
+        for entry in std::fs::read_dir(table.path().join("_delta_log")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.to_string_lossy().contains(".checkpoint.") {
+                damage(&path);
+            }
+        }
+        if before.log.checkpoint_version == Some(version) {
+            write_checkpoint(&table.store(), &table.root(), version).await.unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert_eq!(table.load().await.state.files.len(), before.state.files.len(), "{what}");
+        }
+        let last = std::fs::read_to_string(table.commit_path(version)).unwrap();
+        let path = "part-new.parquet";
+        std::fs::write(table.commit_path(version + 1), add(path, None, 1)).unwrap();
+        assert!(!last.contains(path));
+        write_checkpoint(&table.store(), &table.root(), version + 1).await.unwrap_or_else(|e| panic!("{what}: {e}"));
+        let after = table.load().await;
+        assert_eq!(after.log.checkpoint_version, Some(version + 1), "{what}");
+        assert_eq!(after.state.files.len(), before.state.files.len() + 1, "{what}");
+    }
+}
