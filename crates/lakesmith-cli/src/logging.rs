@@ -35,7 +35,7 @@ fn filter(shared: &Shared) -> Result<EnvFilter> {
             // What libraries log as errors comes back as an error of ours, with a class and a next step.
             _ => "off,lakesmith=warn".to_owned(),
         },
-        1 => "warn,lakesmith=info".to_owned(),
+        1 => "off,lakesmith=info".to_owned(),
         2 => "info,lakesmith=debug".to_owned(),
         _ => "trace".to_owned(),
     };

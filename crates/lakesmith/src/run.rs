@@ -11,7 +11,7 @@ use crate::{Session, ops};
 pub(crate) fn run(session: &Session, root: &Location, operation: Operation) -> Result<Report> {
     let store = session.open(root)?;
     let name = operation.name();
-    let span = tracing::info_span!("operation", name, table = %root);
+    let span = tracing::info_span!("run", operation = name, table = %root);
     let _entered = span.enter();
     let started = Instant::now();
     let done = dispatch(session, &store, root, operation);

@@ -165,28 +165,33 @@ impl SkipIds for FixedWorld {
     }
 }
 
-async fn race_in_order(base: &DeltaTable, bits: u32) -> usize {
+/// Groups dropped, and versions that were put in vain.
+async fn race_in_order(base: &DeltaTable, bits: u32) -> (usize, usize) {
     let order: VecDeque<usize> = (0..SCHEDULED).map(|i| (bits >> i & 1) as usize).collect();
     let bench = Bench::plain().await;
-    let (mut versions, mut dropped) = (Vec::new(), 0);
+    let (mut versions, mut dropped, mut lost) = (Vec::new(), 0, 0);
     for result in race(&bench, base, order.clone()).await {
         let CommitResult::Committed(committed) = result else { panic!("{order:?}: {result:?}") };
         versions.push(committed.version);
         dropped += committed.groups_dropped.len();
+        // A put that may have named a dropped group is known to have failed for good.
+        assert!(committed.versions_lost.iter().all(|version| *version == 1 && committed.version == 2), "{order:?}");
+        lost += committed.versions_lost.len();
     }
     versions.sort_unstable();
     assert_eq!(versions, [1, 2], "{order:?}");
     let paths = bench.paths().await;
     let expected: [&[&str]; 2] = [&["x1", "x2", "y2"], &["x1", "y1", "y2"]];
     assert!(expected.iter().any(|e| paths == *e), "{order:?}: {paths:?}");
-    dropped
+    (dropped, lost)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_rewriters_keep_every_row_in_every_interleaving() {
     let base = Bench::plain().await.load().await;
     let races = (0..1u32 << SCHEDULED).map(|bits| race_in_order(&base, bits));
-    let dropped: Vec<usize> = futures::stream::iter(races).buffer_unordered(256).collect().await;
-    assert_eq!(dropped.len(), 1 << SCHEDULED);
-    assert!(dropped.iter().all(|d| *d == 1), "one of the two loses the shared group each time");
+    let ends: Vec<(usize, usize)> = futures::stream::iter(races).buffer_unordered(256).collect().await;
+    assert_eq!(ends.len(), 1 << SCHEDULED);
+    assert!(ends.iter().all(|(dropped, _)| *dropped == 1), "one of the two loses the shared group each time");
+    assert!(ends.iter().any(|(_, lost)| *lost == 1) && ends.iter().any(|(_, lost)| *lost == 0));
 }
