@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::CommandFactory;
-use lakesmith::op::{CheckpointOptions, HistoryOptions, Operation, Report};
+use lakesmith::op::{ApplyOptions, CheckpointOptions, HistoryOptions, Operation, Report};
 use lakesmith::{Cancel, DemoOptions, Error, ErrorKind, Progress, Result, Session, SessionOptions};
 
-use crate::args::{Cli, DemoArgs, FsckArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, VacuumArgs, Verb};
+use crate::args::{
+    ApplyArgs, Cli, DemoArgs, FsckArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, VacuumArgs, Verb,
+};
 use crate::exit::Failure;
 use crate::output::{Stdout, json, reference, tables};
 use crate::progress::Screen;
@@ -32,6 +34,7 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
         Verb::Reorg(args) => return context.reorg(*args),
         Verb::Vacuum(args) => return context.vacuum(*args),
         Verb::Sql(args) => return context.sql(&args),
+        Verb::Apply(args) => return context.apply(*args),
         Verb::Fsck(args) => return context.fsck(&args),
         Verb::Detail(args) => context.report(&args.table, Operation::Detail(args.at())),
         Verb::Files(args) => context.report(&args.table, Operation::Files(args.at())),
@@ -94,6 +97,19 @@ impl Context<'_> {
         let table = args.table.clone();
         let options = settings::of_vacuum(&session, args)?;
         Ok(self.run(&session, &table, Operation::Vacuum(options))?)
+    }
+
+    fn apply(&mut self, args: ApplyArgs) -> Result<(), Failure> {
+        let session = self.session(Some(&args.tuning))?;
+        let started = Instant::now();
+        let options = ApplyOptions {
+            dry_run: args.dry_run,
+            table: args.table,
+            no_retention_check: args.no_retention_check,
+            no_writers: args.no_writers,
+        };
+        let report = session.apply(&args.plan, &options)?;
+        Ok(self.show(&report, started)?)
     }
 
     fn fsck(&mut self, args: &FsckArgs) -> Result<(), Failure> {

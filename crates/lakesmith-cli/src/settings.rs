@@ -43,6 +43,7 @@ pub(crate) fn of_optimize(session: &Session, args: OptimizeArgs) -> Result<Optim
     let mut options = session.optimize_options()?;
     (options.predicate, options.predicate_text) = predicate(session, &args.scope)?;
     options.limits.dry_run |= args.scope.dry_run;
+    options.limits.plan_out.clone_from(&args.scope.plan_out);
     options.force |= args.force;
     options.full |= args.full;
     if let Some(columns) = args.zorder_by {
@@ -56,6 +57,7 @@ pub(crate) fn of_reorg(session: &Session, args: ReorgArgs) -> Result<ReorgOption
     let mut options = session.reorg_options()?;
     (options.predicate, options.predicate_text) = predicate(session, &args.scope)?;
     options.limits.dry_run |= args.scope.dry_run;
+    options.limits.plan_out.clone_from(&args.scope.plan_out);
     Ok(options)
 }
 
@@ -63,6 +65,7 @@ pub(crate) fn of_reorg(session: &Session, args: ReorgArgs) -> Result<ReorgOption
 pub(crate) fn of_vacuum(session: &Session, args: VacuumArgs) -> Result<VacuumOptions, Failure> {
     let mut options = session.vacuum_options()?;
     options.dry_run |= args.dry_run;
+    options.plan_out = args.plan_out;
     options.no_writers |= args.no_writers;
     options.retention_check &= !args.no_retention_check;
     options.retain_ms = args.retain.or(options.retain_ms);

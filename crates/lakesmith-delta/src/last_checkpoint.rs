@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::log_files::LOG_FOLDER;
+use crate::log_state::DeltaTable;
 
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -39,6 +40,16 @@ pub(crate) async fn publish(store: &Store, root: &Location, hint: &Hint) -> Resu
     value["checksum"] = checksum(&value).into();
     let text = serde_json::to_vec(&value).map_err(failed)?;
     store.put(&location(root), Bytes::from(text)).await
+}
+
+/// Digest of a table's protocol and metadata: another one means that what was planned may no longer hold.
+///
+/// # Errors
+/// `Internal` if they can't be written as JSON.
+pub fn configuration_digest(table: &DeltaTable) -> Result<String> {
+    serde_json::to_value((&table.log.protocol, &table.log.metadata))
+        .map(|value| checksum(&value))
+        .map_err(|e| Error::internal("the table's metadata could not be written as JSON").caused_by(e))
 }
 
 fn location(root: &Location) -> Location {

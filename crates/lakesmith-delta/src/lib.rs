@@ -50,6 +50,7 @@ pub use checkpoint::{CheckpointInfo, WrittenCheckpoint, write_checkpoint};
 pub use commit::{CommitContext, CommitResult, Committed, commit};
 pub use features::{check_writable, with_features};
 pub use history::history;
+pub use last_checkpoint::configuration_digest;
 pub use load::{Needs, load};
 pub use log_check::{LogCheck, check_checksum, check_log};
 pub use log_cleanup::{clean_log, plan_log_clean};

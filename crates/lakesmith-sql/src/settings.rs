@@ -166,7 +166,7 @@ impl Settings {
             compression: self.trimmed(PARQUET_CODEC).map(str::to_ascii_lowercase).or(default.compression),
             row_group_rows: self.read(ROW_GROUP_ROWS, number)?.unwrap_or(default.row_group_rows),
             user_metadata: self.user_metadata(),
-            dry_run: default.dry_run,
+            ..default
         })
     }
 

@@ -15,6 +15,7 @@
 mod demo;
 mod drive;
 mod ops;
+mod plan_file;
 mod rows;
 mod run;
 mod session;

@@ -28,7 +28,7 @@ pub(crate) fn run(session: &Session, root: &Location, operation: Operation) -> R
 }
 
 fn dispatch(session: &Session, store: &Store, root: &Location, operation: Operation) -> Result<Report> {
-    match operation {
+    match planned_only(operation) {
         Operation::Optimize(options) => ops::optimize::run(session, store, root, &options),
         Operation::Reorg(options) => ops::reorg::run(session, store, root, &options),
         Operation::Detail(at) => ops::describe::detail(session, store, root, at),
@@ -40,4 +40,15 @@ fn dispatch(session: &Session, store: &Store, root: &Location, operation: Operat
         Operation::Vacuum(options) => ops::vacuum::run(session, store, root, &options),
         Operation::Fsck(options) => ops::fsck::run(session, store, root, &options),
     }
+}
+
+/// A run that writes its plan to a file stops there.
+fn planned_only(mut operation: Operation) -> Operation {
+    match &mut operation {
+        Operation::Optimize(options) => options.limits.dry_run |= options.limits.plan_out.is_some(),
+        Operation::Reorg(options) => options.limits.dry_run |= options.limits.plan_out.is_some(),
+        Operation::Vacuum(options) => options.dry_run |= options.plan_out.is_some(),
+        _ => {}
+    }
+    operation
 }

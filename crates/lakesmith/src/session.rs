@@ -1,6 +1,7 @@
 //! The session: runtime, clock, settings, limits and the way to stores.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use lakesmith_core::op::{self, Operation, Report};
@@ -10,7 +11,7 @@ use lakesmith_sql::Settings;
 use lakesmith_storage::{Cancel, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World};
 
 use crate::sql::SqlResult;
-use crate::{run, sql, table_ref};
+use crate::{plan_file, run, sql, table_ref};
 
 /// How a store is opened for a table's root; tests put faults here.
 pub type StoreOpener = Arc<dyn Fn(&Location) -> Result<Store> + Send + Sync>;
@@ -89,6 +90,15 @@ impl Session {
     /// Usage for syntax, and those of the statements.
     pub fn sql(&mut self, text: &str, each: &mut dyn FnMut(SqlResult) -> Result<()>) -> Result<()> {
         sql::run(self, text, each)
+    }
+
+    /// Carries out a plan that `--plan-out` wrote, as far as a fresh plan agrees with it.
+    ///
+    /// # Errors
+    /// Usage for a file that is no plan, Unsupported for a later format, Conflict if the table moved in a way that matters,
+    /// Retention if a guard's switch is not said again, and those of the operation.
+    pub fn apply(&self, plan: &Path, options: &op::ApplyOptions) -> Result<Report> {
+        plan_file::apply(self, plan, options)
     }
 
     /// Parses the text of a `--where` option.

@@ -95,6 +95,11 @@ pub(crate) enum Verb {
         lakesmith checkpoint /lake/events --clean-log --dry-run\n\n\
         Versions that were current within delta.logRetentionDuration (30 days unless set) stay readable.")]
     Checkpoint(CheckpointArgs),
+    /// Carry out a plan that --plan-out wrote, as far as a fresh plan agrees with it
+    #[command(after_help = "Examples:\n  lakesmith vacuum /lake/events --plan-out plan.jsonl\n  \
+        lakesmith apply plan.jsonl --dry-run\n  lakesmith apply plan.jsonl --table /lake/events\n\n\
+        Nothing is done that a fresh plan would not do, whatever the file says; what is left out is named.")]
+    Apply(Box<ApplyArgs>),
     /// Compare a table with its log: missing files, doubled rows, broken vectors, gaps, wrong statistics; changes nothing
     #[command(after_help = "Examples:\n  lakesmith fsck /lake/events\n  \
         lakesmith fsck s3://lake/events --stats --json\n  lakesmith fsck /lake/events --stats=data --memory 2GiB\n\n\
@@ -171,6 +176,28 @@ pub(crate) struct HistoryArgs {
     /// Find out which versions can still be read whole: their log and every file that they refer to exist
     #[arg(long)]
     pub(crate) readable: bool,
+}
+
+/// Arguments of `apply`.
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    /// The plan
+    #[arg(value_name = "FILE")]
+    pub(crate) plan: PathBuf,
+    /// Refuse a plan about another table
+    #[arg(long, value_name = "TABLE")]
+    pub(crate) table: Option<String>,
+    /// Print what would be done and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Say again what the plan of a vacuum was made with
+    #[arg(long)]
+    pub(crate) no_retention_check: bool,
+    /// Say again what the plan of a vacuum was made with
+    #[arg(long)]
+    pub(crate) no_writers: bool,
+    #[command(flatten)]
+    pub(crate) tuning: TuningArgs,
 }
 
 /// Arguments of `fsck`.

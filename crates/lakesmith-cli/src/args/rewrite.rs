@@ -62,6 +62,9 @@ pub(crate) struct ScopeArgs {
     /// Print what would be done and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Write the plan to this file and stop; `lakesmith apply FILE` carries it out
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan_out: Option<std::path::PathBuf>,
 }
 
 /// How files are rewritten and committed; each stands for a setting.

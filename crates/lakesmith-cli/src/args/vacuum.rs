@@ -23,6 +23,9 @@ pub(crate) struct VacuumArgs {
     /// Print what would be deleted, what is kept and why, and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Write the plan to this file and stop; `lakesmith apply FILE` carries it out
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["inventory", "condemn", "pardon"])]
+    pub(crate) plan_out: Option<std::path::PathBuf>,
     /// Keep what left the table within this time (else: delta.deletedFileRetentionDuration)
     #[arg(long, value_name = "DURATION", value_parser = values::retention_ms, allow_hyphen_values = true)]
     pub(crate) retain: Option<i64>,

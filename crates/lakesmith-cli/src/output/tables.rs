@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use lakesmith::op::{
-    CheckpointReport, DetailReport, FileEntry, FsckFinding, FsckReport, HistoryEntry, HistoryReport, OptimizeReport,
-    Report,
+    ApplyReport, CheckpointReport, DetailReport, FileEntry, FsckFinding, FsckReport, HistoryEntry, HistoryReport,
+    OptimizeReport, Report,
 };
 use lakesmith::plan::KeptLogFile;
 use lakesmith::units::format_bytes;
@@ -27,6 +27,7 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
         Report::Optimize(report) => optimize(out, report, elapsed),
         Report::Detail(report) => pairs(out, &detail(report)),
         Report::History(report) => histories(out, report),
+        Report::Apply(report) => apply(out, report, elapsed),
         Report::Fsck(report) => fsck(out, report),
         Report::Files(report) => {
             let columns = ["path", "size", "rows", "deleted", "partition", "modified"];
@@ -182,6 +183,20 @@ fn histories(out: &mut Stdout, report: &HistoryReport) -> Result<()> {
     let oldest = whole.clone().map(|entry| entry.version).min();
     let from = oldest.map_or(String::new(), |version| format!(", the oldest is {version}"));
     out.line(&format!("{} of {} versions can be read whole{from}", whole.count(), report.0.len()))
+}
+
+fn apply(out: &mut Stdout, applied: &ApplyReport, elapsed: Duration) -> Result<()> {
+    report(out, &applied.report, elapsed)?;
+    if !applied.not_applied.is_empty() {
+        let rows = applied.not_applied.iter().map(|left| vec![left.path.clone(), left.reason.clone()]);
+        grid(out, &["left out of the plan", "why"], &[], rows)?;
+    }
+    out.line(&format!(
+        "{} of the plan's {} files, made on version {}",
+        applied.planned_files - applied.left_out,
+        applied.planned_files,
+        applied.planned_version
+    ))
 }
 
 fn fsck(out: &mut Stdout, report: &FsckReport) -> Result<()> {

@@ -3,6 +3,7 @@
 
 mod checks;
 mod errors;
+mod plans;
 mod run;
 mod shell;
 mod tables;

@@ -5,6 +5,7 @@ pub mod describe;
 pub mod entries;
 pub mod fsck;
 pub mod optimize;
+pub mod plan_file;
 pub mod properties;
 pub mod vacuum;
 
@@ -13,6 +14,9 @@ pub use describe::{DetailReport, FileEntry, FilesReport, HistoryEntry, HistoryOp
 pub use entries::{EntryList, EntrySource};
 pub use fsck::{FsckFinding, FsckOptions, FsckReport, StatisticsCheck};
 pub use optimize::{Compat, FileSizes, OptimizeMetrics, OptimizeOptions, OptimizeReport, ReorgOptions, RewriteLimits};
+pub use plan_file::{
+    ApplyOptions, ApplyReport, NotApplied, PLAN_FORMAT, PlanEntry, PlanHeader, PlanLine, PlannedOperation,
+};
 pub use properties::{AlterProperties, PropertiesReport};
 pub use vacuum::{
     CondemnedRun, Inventory, InventoryFormat, KeptEntry, SweptEntry, VacuumFailure, VacuumMode, VacuumOptions,
@@ -78,6 +82,8 @@ pub enum Report {
     Properties(PropertiesReport),
     /// VACUUM
     Vacuum(Box<VacuumReport>),
+    /// A plan that was carried out from a file.
+    Apply(Box<ApplyReport>),
     /// FSCK
     Fsck(Box<FsckReport>),
     /// A checkpoint.

@@ -1,10 +1,15 @@
 //! OPTIMIZE and REORG … APPLY (PURGE).
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::plan::Approved;
 use crate::predicate::Expr;
 use crate::units::{GIB, MIB};
 
 /// Whose habits decide where Lakesmith's better default differs from Spark's.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Compat {
     /// Lakesmith's.
     #[default]
@@ -53,6 +58,10 @@ pub struct RewriteLimits {
     pub user_metadata: Option<String>,
     /// Stop after planning.
     pub dry_run: bool,
+    /// Write the plan to this file, and stop.
+    pub plan_out: Option<PathBuf>,
+    /// Do no more than was approved.
+    pub approved: Option<Arc<Approved>>,
 }
 
 impl Default for RewriteLimits {
@@ -68,6 +77,8 @@ impl Default for RewriteLimits {
             row_group_rows: 1 << 20,
             user_metadata: None,
             dry_run: false,
+            plan_out: None,
+            approved: None,
         }
     }
 }

@@ -1,11 +1,15 @@
 //! VACUUM: deletes files that no version within the retention needs.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use crate::op::{Compat, EntryList};
+use crate::plan::Approved;
 use crate::plan::sweep::{KeepReason, SweepReason};
 use crate::{Error, ErrorKind};
 
 /// How candidates are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VacuumMode {
     /// Lists the table's folder: finds everything.
@@ -46,6 +50,10 @@ pub struct VacuumOptions {
     pub no_writers: bool,
     /// Stop after planning.
     pub dry_run: bool,
+    /// Write the plan to this file, and stop.
+    pub plan_out: Option<PathBuf>,
+    /// Do no more than was approved.
+    pub approved: Option<Arc<Approved>>,
     /// Taken instead of listing.
     pub inventory: Option<Inventory>,
     /// Put candidates on a list, and delete only those that have been on one for so many milliseconds.
@@ -71,6 +79,8 @@ impl Default for VacuumOptions {
             retention_check: true,
             no_writers: false,
             dry_run: false,
+            plan_out: None,
+            approved: None,
             inventory: None,
             condemn_ms: None,
             pardon: None,

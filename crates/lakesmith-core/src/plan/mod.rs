@@ -1,5 +1,6 @@
 //! Planners: pure, synchronous, deterministic. The same files in any order give the same plan.
 
+pub mod approved;
 pub mod batch;
 pub mod bin_pack;
 pub mod compact;
@@ -11,6 +12,7 @@ pub mod sweep;
 
 use crate::table::{FileId, FileMarks, FileTable};
 
+pub use approved::{Approved, restrict, rewrite_key};
 pub use batch::into_batches;
 pub use compact::compact;
 pub use log_cleanup::{

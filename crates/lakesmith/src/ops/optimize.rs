@@ -2,21 +2,31 @@
 
 use lakesmith_core::Result;
 use lakesmith_core::op::optimize::{LeftOutFile, PlannedGroup};
-use lakesmith_core::op::{Compat, OptimizeOptions, OptimizeReport, Report, RewriteLimits, TimeTravel};
+use lakesmith_core::op::{
+    Compat, OptimizeOptions, OptimizeReport, PlannedOperation, Report, RewriteLimits, TimeTravel,
+};
 use lakesmith_core::plan::{self, MetricsInput, RewritePlan};
 use lakesmith_core::table::{LeftOut, OperationInfo, TableState};
 use lakesmith_delta::DeltaTable;
 use lakesmith_storage::{Location, Store};
 
 use super::{bind, json_text, load, predicate_parameter};
-use crate::Session;
 use crate::drive::{Drive, Driven};
+use crate::{Session, plan_file};
 
 pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &OptimizeOptions) -> Result<Report> {
     let start_time_ms = session.options.world.now_ms();
     let table = load(session, store, root, TimeTravel::Latest, true)?;
     let predicate = bind(session, &table.state, options.predicate.as_ref())?;
     let plan = plan::compact(&table.state, options, predicate.as_ref())?;
+    let planned = PlannedOperation::Optimize {
+        predicate: options.predicate_text.clone(),
+        target_bytes: options.sizes.target_bytes,
+        min_file_bytes: options.sizes.min_file_bytes,
+        max_deleted_rows_ratio: options.sizes.max_deleted_rows_ratio,
+        compat: options.compat,
+        force: options.force,
+    };
     let operation = OperationInfo {
         name: "OPTIMIZE".into(),
         parameters: parameters(&table.state, options),
@@ -25,7 +35,7 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
     let limits = &options.limits;
     let rewrite =
         Rewrite { session, store, root, table: &table, limits, start_time_ms, compat: options.compat, purges: false };
-    rewrite.run(plan, operation)
+    rewrite.run(plan, operation, planned)
 }
 
 fn parameters(state: &TableState, options: &OptimizeOptions) -> Vec<(String, String)> {
@@ -60,7 +70,19 @@ pub(super) struct Rewrite<'a> {
 }
 
 impl Rewrite<'_> {
-    pub(super) fn run(&self, plan: RewritePlan, operation: OperationInfo) -> Result<Report> {
+    pub(super) fn run(
+        &self,
+        plan: RewritePlan,
+        operation: OperationInfo,
+        planned_operation: PlannedOperation,
+    ) -> Result<Report> {
+        let plan = match &self.limits.approved {
+            Some(approved) => {
+                plan_file::check(approved, self.table)?;
+                plan::restrict(plan, &self.table.state.files, approved, self.purges)
+            }
+            None => plan,
+        };
         let considered_files = plan.considered_files;
         let planned_groups = plan.groups.len() as u64;
         tracing::info!(
@@ -72,6 +94,9 @@ impl Rewrite<'_> {
         );
         // Also with nothing to do: whoever schedules maintenance must learn that this table can't have it.
         lakesmith_delta::check_writable(self.table)?;
+        if let Some(path) = &self.limits.plan_out {
+            plan_file::write_rewrite(path, self.table, planned_operation, &plan)?;
+        }
         let (driven, planned) = if self.limits.dry_run {
             (Driven::default(), planned(&self.table.state, &plan))
         } else {

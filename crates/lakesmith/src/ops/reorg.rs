@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lakesmith_core::Result;
-use lakesmith_core::op::{Compat, ReorgOptions, Report, TimeTravel};
+use lakesmith_core::op::{Compat, PlannedOperation, ReorgOptions, Report, TimeTravel};
 use lakesmith_core::plan;
 use lakesmith_core::table::{FileId, OperationInfo};
 use lakesmith_delta::DeltaTable;
@@ -20,6 +20,8 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &R
     let candidates = plan::purge_candidates(&table.state, options, predicate.as_ref())?;
     let dropped = with_dropped_columns(session, store, root, &table, &candidates)?;
     let plan = plan::purge(&table.state, options, predicate.as_ref(), &dropped)?;
+    let planned =
+        PlannedOperation::Reorg { predicate: options.predicate_text.clone(), target_bytes: options.sizes.target_bytes };
     let operation = OperationInfo {
         name: "REORG".into(),
         parameters: vec![
@@ -30,7 +32,7 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &R
     };
     let limits = &options.limits;
     Rewrite { session, store, root, table: &table, limits, start_time_ms, compat: Compat::Lakesmith, purges: true }
-        .run(plan, operation)
+        .run(plan, operation, planned)
 }
 
 /// Looks into the footers: a file without deleted rows may still hold a column that the schema dropped.

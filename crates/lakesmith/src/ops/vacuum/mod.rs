@@ -25,7 +25,7 @@ use lakesmith_storage::{
 use self::condemned::Condemned;
 use self::history::History;
 use super::{iso, load};
-use crate::Session;
+use crate::{Session, plan_file};
 
 /// Failures that are kept in the report one by one.
 const FAILURES_SHOWN: usize = 1000;
@@ -35,8 +35,19 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &V
     if options.condemn_ms.is_some() && lists_nothing {
         return Err(Error::usage("condemning needs a full VACUUM that lists the table's folder"));
     }
+    if options.plan_out.is_some()
+        && (options.inventory.is_some() || options.condemn_ms.is_some() || options.pardon.is_some())
+    {
+        return Err(Error::usage(
+            "a plan file goes with a VACUUM that lists the folder or reads the log, not with one that \
+                                 takes an inventory, condemns or pardons",
+        ));
+    }
     let table = load(session, store, root, TimeTravel::Latest, true)?;
     lakesmith_delta::check_writable(&table)?;
+    if let Some(approved) = &options.approved {
+        plan_file::check(approved, &table)?;
+    }
     let vacuum = Vacuum::new(session, store, root, options, &table)?;
     let condemned = Condemned { session, store, root, table: &table.state.id, now_ms: vacuum.retention.now_ms() };
     let mut report = VacuumReport {
@@ -127,6 +138,12 @@ impl<'a> Vacuum<'a> {
             let split = condemned.split(found)?;
             (found, fresh, lists) = (split.due, split.fresh, split.lists);
         }
+        if let Some(approved) = &self.options.approved {
+            found = plan_file::restrict_survey(found, approved)?;
+        }
+        if let Some(path) = &self.options.plan_out {
+            plan_file::write_vacuum(path, table, self.options, &found)?;
+        }
         report.kept = found.kept.clone();
         report.directories = found.folders + 1;
         if self.options.dry_run {
@@ -144,7 +161,8 @@ impl<'a> Vacuum<'a> {
                     condemned.drop_lists(lists)?;
                 }
             }
-            None if complete && self.options.inventory.is_none() => {
+            // A run that was told which candidates to take leaves others behind.
+            None if complete && self.options.inventory.is_none() && self.options.approved.is_none() => {
                 self.session.runtime.block_on(lakesmith_delta::note_vacuum(self.store, self.root, covered))?;
                 if self.options.mode == VacuumMode::Full {
                     // Nothing is left for them to wait for.
