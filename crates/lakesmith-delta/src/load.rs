@@ -59,6 +59,11 @@ async fn version_at(store: &Store, root: &Location, timestamp_ms: i64) -> Result
 async fn load_version(store: &Store, root: &Location, version: Option<u64>, needs: Needs) -> Result<DeltaTable> {
     let error = match load_view(store, root, version, needs, LogView::default()).await {
         Err(error) if may_be_a_checkpoint(&error) => error,
+        // A storage that fails for a moment breaks no checkpoint, but it may be that there is no table to read.
+        Err(error) if error.kind() == ErrorKind::Unavailable => {
+            let missing = LogFiles::list(store, root).await.err().filter(|e| e.kind() == ErrorKind::NotFound);
+            return Err(missing.unwrap_or(error));
+        }
         other => return other,
     };
     match explain(store, root, version).await {
@@ -95,7 +100,7 @@ pub(crate) async fn load_view(
 const CHECKPOINTS_PASSED_OVER_MAX: usize = 8;
 
 fn may_be_a_checkpoint(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unavailable | ErrorKind::Internal)
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Internal)
 }
 
 /// Loads around a hint that misleads and around checkpoints that can't be read, as long as older checkpoints and
