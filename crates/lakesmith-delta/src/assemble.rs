@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::actions::{
     Action, Add, CommitInfo, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, Remove, StringMap,
 };
+use crate::carry::{GroupCarry, OutputDeletes};
 use crate::log_state::DeltaTable;
 use crate::stats::stats_json;
 use crate::tip::{IN_COMMIT_TIMESTAMPS, ROW_TRACKING_DOMAIN, Tip, is_true};
@@ -43,17 +44,29 @@ impl Intent<'_> {
     ///
     /// # Errors
     /// `Internal` if the edit names a file twice or a partition of another shape; nothing must be written then.
-    pub(crate) fn assemble(&self, tip: &Tip, kept: &[bool], version: u64, now_ms: i64) -> Result<Assembled> {
-        let groups: Vec<&GroupEdit> =
-            self.edit.groups.iter().zip(kept).filter(|(_, kept)| **kept).map(|(group, _)| group).collect();
+    pub(crate) fn assemble(
+        &self,
+        tip: &Tip,
+        kept: &[bool],
+        carry: &[GroupCarry],
+        version: u64,
+        now_ms: i64,
+    ) -> Result<Assembled> {
+        let groups: Vec<(&GroupEdit, &GroupCarry)> =
+            self.edit.groups.iter().zip(carry).zip(kept).filter(|(_, kept)| **kept).map(|(group, _)| group).collect();
         let mut mark = tip.row_id_mark;
         let mut files = Vec::new();
-        for group in &groups {
-            for new in &group.added {
-                files.push(Action::Add(Box::new(self.add(tip, new, version, &mut mark)?)));
+        for (group, carry) in &groups {
+            for (output, new) in group.added.iter().enumerate() {
+                let vector = match carry.outputs.get(&output) {
+                    Some(OutputDeletes::All) => continue,
+                    Some(OutputDeletes::Some(vector)) => Some(vector.clone()),
+                    None => None,
+                };
+                files.push(Action::Add(Box::new(self.add(tip, new, vector, version, &mut mark)?)));
             }
-            for id in &group.removed {
-                files.push(Action::Remove(Box::new(self.remove(tip, *id))));
+            for (input, id) in group.removed.iter().enumerate() {
+                files.push(Action::Remove(Box::new(self.remove(tip, *id, carry.inputs.get(&input)))));
             }
         }
         check_files(&files)?;
@@ -115,7 +128,14 @@ impl Intent<'_> {
         now_ms.max(self.base.log.commit_timestamp_ms.saturating_add(1))
     }
 
-    fn add(&self, tip: &Tip, new: &NewFile, version: u64, mark: &mut i64) -> Result<Add> {
+    fn add(
+        &self,
+        tip: &Tip,
+        new: &NewFile,
+        vector: Option<DeletionVectorDescriptor>,
+        version: u64,
+        mark: &mut i64,
+    ) -> Result<Add> {
         let assigns = tip.assigns_row_ids();
         let base_row_id = assigns.then_some(mark.saturating_add(1));
         if assigns {
@@ -130,9 +150,9 @@ impl Intent<'_> {
             size: signed(new.size, &new.path)?,
             modification_time: new.modified_ms,
             data_change: false,
-            stats: Some(stats_json(self.base, &new.stats)),
+            stats: Some(stats_json(self.base, &new.stats, vector.is_some())),
             tags: tags(&new.marks.tags),
-            deletion_vector: None,
+            deletion_vector: vector,
             base_row_id,
             default_row_commit_version: if assigns { Some(signed(version, &new.path)?) } else { None },
             clustering_provider: new.marks.clustering_provider.clone(),
@@ -140,12 +160,14 @@ impl Intent<'_> {
         })
     }
 
-    fn remove(&self, tip: &Tip, id: FileId) -> Remove {
+    /// `newest`: the vector that a winner gave the file.
+    fn remove(&self, tip: &Tip, id: FileId, newest: Option<&DeleteInfo>) -> Remove {
         let file = self.base.state.files.get(id);
-        let deletion_vector = file.deletes.map(descriptor);
+        let deletes = newest.or(file.deletes);
+        let deletion_vector = deletes.map(descriptor);
         let key = lakesmith_core::table::FileKey {
             path: file.path.to_owned(),
-            vector_id: file.deletes.map(|d| d.unique_id.clone()),
+            vector_id: deletes.map(|d| d.unique_id.clone()),
         };
         let assigned = tip.assigned_row_ids.get(&key);
         let values = self.partition_values(&file.partition.raw).unwrap_or_default();
@@ -225,14 +247,22 @@ impl Intent<'_> {
     }
 
     /// The history's counters, over the groups that are committed.
-    fn metrics(&self, groups: &[&GroupEdit]) -> BTreeMap<String, String> {
+    fn metrics(&self, groups: &[(&GroupEdit, &GroupCarry)]) -> BTreeMap<String, String> {
         let files = &self.base.state.files;
-        let mut added: Vec<u64> = groups.iter().flat_map(|g| &g.added).map(|f| f.size).collect();
+        let is_in = |carry: &GroupCarry, output: usize| carry.outputs.get(&output) != Some(&OutputDeletes::All);
+        let in_commit = |(edit, carry): &(&GroupEdit, &GroupCarry)| -> Vec<u64> {
+            edit.added.iter().enumerate().filter(|(output, _)| is_in(carry, *output)).map(|(_, f)| f.size).collect()
+        };
+        let mut added: Vec<u64> = groups.iter().flat_map(in_commit).collect();
         added.sort_unstable();
-        let removed: Vec<_> = groups.iter().flat_map(|g| &g.removed).map(|id| files.get(*id)).collect();
+        let removed: Vec<_> = groups.iter().flat_map(|(g, _)| &g.removed).map(|id| files.get(*id)).collect();
+        let marked_meanwhile = |(edit, carry): &(&GroupEdit, &GroupCarry)| {
+            carry.inputs.keys().filter(|input| files.get(edit.removed[**input]).deletes.is_none()).count()
+        };
         let at = |quarters: usize| added.get((added.len() * quarters / 4).min(added.len().saturating_sub(1)));
         let size = |quarters: usize| at(quarters).copied().unwrap_or(0);
-        let vectors = removed.iter().filter(|f| f.deletes.is_some()).count();
+        let vectors =
+            removed.iter().filter(|f| f.deletes.is_some()).count() + groups.iter().map(marked_meanwhile).sum::<usize>();
         [
             ("numAddedFiles", added.len() as u64),
             ("numRemovedFiles", removed.len() as u64),

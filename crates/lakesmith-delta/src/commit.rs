@@ -1,7 +1,7 @@
 //! Commits that don't lose: the next version by put-if-absent, winners read and followed, whole groups dropped.
 //!
 //! ```text
-//! catch up: list, read every winner, check, drop lost groups ──> assemble ──> put-if-absent ──> created: done
+//! catch up: list, read every winner, check, carry deletes over, drop lost groups ──> assemble ──> put-if-absent ──> created: done
 //!    ^                                                                            │ exists, or no clear answer
 //!    └────────────── another's <── read the version back: ours: done, absent: put the same bytes again
 //! ```
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use bytes::Bytes;
-use lakesmith_core::commit::{InputFate, lost_groups};
+use lakesmith_core::commit::{InputFate, TouchedInput, touched_inputs};
 use lakesmith_core::table::{FileKey, VersionEdit};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::store::PutOutcome;
@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use crate::actions::{Metadata, Protocol};
 use crate::assemble::{Assembled, Intent};
+use crate::carry::{Carry, OutputDeletes};
 use crate::conflict::OwnChanges;
 use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
@@ -65,6 +66,9 @@ pub struct Committed {
     /// Versions that were tried before and hold other writers' commits. Only these puts may have named a dropped
     /// group.
     pub versions_lost: Vec<u64>,
+    /// Further files of this run that the commit does not name: outputs of which every row was deleted meanwhile, and
+    /// vectors of earlier attempts.
+    pub unused: Vec<Location>,
     /// Counters as recorded in the history.
     pub metrics: BTreeMap<String, String>,
 }
@@ -80,6 +84,8 @@ pub enum CommitResult {
         groups_dropped: Vec<usize>,
         /// Versions that were tried, all of which hold other writers' commits.
         versions_lost: Vec<u64>,
+        /// Files that were written for the commit, beside the groups' outputs.
+        unused: Vec<Location>,
     },
     /// Nothing is known to be committed.
     Failed {
@@ -90,6 +96,8 @@ pub enum CommitResult {
         /// True if each of them holds another writer's commit, so that none of ours can appear any more. Outputs may be
         /// deleted only then.
         all_taken_by_others: bool,
+        /// Files that were written for the commit, beside the groups' outputs.
+        unused: Vec<Location>,
     },
 }
 
@@ -120,6 +128,7 @@ pub async fn commit(
         },
         inputs: edit.groups.iter().map(|g| g.removed.iter().map(|id| key(base, *id)).collect()).collect(),
         kept: vec![true; edit.groups.len()],
+        carry: Carry::new(edit.groups.len()),
         tip: Tip::of(base),
         tried: Vec::new(),
         unresolved: None,
@@ -138,10 +147,11 @@ struct Committer<'a> {
     root: &'a Location,
     context: &'a CommitContext<'a>,
     intent: Intent<'a>,
-    /// Keys of each group's inputs, as we read them.
+    /// Keys of each group's inputs, as they are now.
     inputs: Vec<Vec<FileKey>>,
     /// Which groups are still worth committing.
     kept: Vec<bool>,
+    carry: Carry,
     tip: Tip,
     tried: Vec<u64>,
     /// A version that a put was sent for and that is not known to hold another's commit.
@@ -162,6 +172,7 @@ impl Committer<'_> {
             Err(error) => CommitResult::Failed {
                 error: error.with("table", self.root),
                 all_taken_by_others: self.unresolved.is_none(),
+                unused: self.carry.unused(None),
                 tried_versions: self.tried,
             },
         }
@@ -178,14 +189,16 @@ impl Committer<'_> {
         let mut races_lost = 0;
         loop {
             version = self.catch_up(version).await?;
+            self.carry_over().await?;
             if !without_files && !self.kept.contains(&true) {
                 return Ok(CommitResult::NothingLeft {
                     groups_dropped: self.groups(false),
                     versions_lost: self.tried.clone(),
+                    unused: self.carry.unused(None),
                 });
             }
             let now_ms = self.context.world.now_ms();
-            let assembled = self.intent.assemble(&self.tip, &self.kept, version, now_ms)?;
+            let assembled = self.intent.assemble(&self.tip, &self.kept, &self.carry.groups, version, now_ms)?;
             tracing::info!(version, attempt = races_lost + 1, groups = self.groups(true).len(), "committing");
             match self.put(version, &assembled).await? {
                 Holder::Us => return Ok(self.committed(version, assembled).await),
@@ -217,6 +230,7 @@ impl Committer<'_> {
             groups_done: self.groups(true),
             groups_dropped: self.groups(false),
             versions_lost: self.tried.iter().copied().filter(|tried| *tried != version).collect(),
+            unused: self.unused(),
             metrics: assembled.metrics,
         })
     }
@@ -226,6 +240,35 @@ impl Committer<'_> {
         // Only a change of files loads them.
         let loaded = !self.kept.is_empty() && state.version + 1 == version;
         Before { tip: &self.tip, files: loaded.then(|| (state.files.len() as u64, state.files.total_bytes())) }
+    }
+
+    /// Files of the run that the commit that stands does not name, besides the outputs of dropped groups.
+    fn unused(&self) -> Vec<Location> {
+        let mut unused = self.carry.unused(Some(&self.kept));
+        for (group, edit) in self.intent.edit.groups.iter().enumerate().filter(|(group, _)| self.kept[*group]) {
+            let emptied = self.carry.groups[group].outputs.iter().filter(|(_, o)| **o == OutputDeletes::All);
+            unused.extend(emptied.map(|(output, _)| self.root.join(&edit.added[*output].path)));
+        }
+        unused
+    }
+
+    /// Lets deletes that winners committed follow their rows into the outputs; drops the groups where that can't be.
+    async fn carry_over(&mut self) -> Result<()> {
+        if !self.carry.is_stale(&self.kept) {
+            return Ok(());
+        }
+        let edits = &self.intent.edit.groups;
+        let lost = if self.tip.takes_vectors() {
+            self.carry.refresh(self.store, self.root, self.intent.base, edits, &self.kept).await?
+        } else {
+            (0..edits.len()).filter(|group| !self.carry.groups[*group].inputs.is_empty()).collect()
+        };
+        for group in lost {
+            if std::mem::replace(&mut self.kept[group], false) {
+                tracing::warn!(group, "rows deleted meanwhile can't be carried over; the group is left as it was");
+            }
+        }
+        Ok(())
     }
 
     fn groups(&self, kept: bool) -> Vec<usize> {
@@ -289,18 +332,18 @@ impl Committer<'_> {
             removed = winner.summary.removed.len(),
             "rebasing onto another writer's commit"
         );
-        for lost in lost_groups(self.inputs.iter().map(Vec::as_slice), &winner.summary) {
-            if !self.kept[lost.group] {
+        for touched in touched_inputs(self.inputs.iter().map(Vec::as_slice), &winner.summary) {
+            if !self.kept[touched.group] || self.marked(&touched, winner)? {
                 continue;
             }
-            self.kept[lost.group] = false;
-            let class = match lost.fate {
+            self.kept[touched.group] = false;
+            let class = match touched.fate {
                 InputFate::Removed => "DELTA_CONCURRENT_DELETE_DELETE",
-                InputFate::Remarked => "DELTA_CONCURRENT_DELETE_READ",
+                InputFate::Remarked { .. } => "DELTA_CONCURRENT_DELETE_READ",
             };
             tracing::warn!(
-                group = lost.group,
-                path = lost.path,
+                group = touched.group,
+                path = touched.path,
                 version = winner.summary.version,
                 operation = winner.summary.operation.as_deref().unwrap_or("unknown"),
                 class,
@@ -308,6 +351,23 @@ impl Committer<'_> {
             );
         }
         Ok(())
+    }
+
+    /// True if the winner only deleted rows of the input, which can follow them.
+    fn marked(&mut self, touched: &TouchedInput, winner: &Winner) -> Result<bool> {
+        let InputFate::Remarked { now: Some(now) } = &touched.fate else { return Ok(false) };
+        let Some(add) = winner.marked.iter().find(|add| add.key() == *now) else { return Ok(false) };
+        let id = self.intent.edit.groups[touched.group].removed[touched.input];
+        let marked = self.carry.mark(self.root, self.intent.base, (touched.group, touched.input), id, add)?;
+        if marked {
+            self.inputs[touched.group][touched.input] = now.clone();
+            tracing::info!(
+                path = touched.path,
+                version = winner.summary.version,
+                "rows deleted meanwhile are carried over"
+            );
+        }
+        Ok(marked)
     }
 
     /// Puts a version until it is known who holds it. The same bytes each time: whichever copy lands is the commit.

@@ -10,6 +10,7 @@
 
 pub mod actions;
 mod assemble;
+mod carry;
 mod checkpoint;
 pub mod commit;
 mod commit_info;

@@ -13,18 +13,19 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 const LARGEST_CHARACTER: char = '\u{10FFFF}';
 const LARGEST_ASCII: char = '\u{7F}';
 
-/// The text of `add.stats`. `tightBounds` is written on tables that support deletion vectors, and is true.
-pub fn stats_json(table: &DeltaTable, stats: &FileStats) -> String {
+/// The text of `add.stats`. `tightBounds` is written on tables that support deletion vectors; it is false if rows of the
+/// file are deleted, because the statistics are those of all its rows.
+pub fn stats_json(table: &DeltaTable, stats: &FileStats, has_deleted_rows: bool) -> String {
     let prefix = table
         .state
         .property("delta.dataSkippingStringPrefixLength")
         .and_then(|v| v.trim().parse().ok())
         .unwrap_or(DEFAULT_PREFIX);
-    let tight = table.state.has_feature("deletionVectors");
+    let tight = table.state.has_feature("deletionVectors").then_some(!has_deleted_rows);
     render(&table.state.schema, stats, prefix, tight)
 }
 
-fn render(schema: &Schema, stats: &FileStats, prefix: usize, tight: bool) -> String {
+fn render(schema: &Schema, stats: &FileStats, prefix: usize, tight: Option<bool>) -> String {
     let (mut min, mut max, mut nulls) = (Map::new(), Map::new(), Map::new());
     for leaf in &stats.leaves {
         let Some(field) = physical_field(schema, &leaf.path) else { continue };
@@ -42,8 +43,8 @@ fn render(schema: &Schema, stats: &FileStats, prefix: usize, tight: bool) -> Str
             json.insert(key.into(), Value::Object(values));
         }
     }
-    if tight {
-        json.insert("tightBounds".into(), true.into());
+    if let Some(tight) = tight {
+        json.insert("tightBounds".into(), tight.into());
     }
     Value::Object(json).to_string()
 }
@@ -257,14 +258,14 @@ mod tests {
             ],
         };
         assert_eq!(
-            render(&schema, &stats, 32, true),
+            render(&schema, &stats, 32, Some(true)),
             concat!(
                 r#"{"numRecords":3,"minValues":{"id":-1,"st":{"a":0},"f":1.1,"d":-15.00,"t":"1969-12-31T23:59:59.999Z"},"#,
                 r#""maxValues":{"id":9223372036854775807,"st":{"a":1},"f":"NaN","d":0.05,"t":"1970-01-01T00:00:00.001Z"},"#,
                 r#""nullCount":{"id":0,"st":{"a":1,"y":3},"ok":2,"f":0,"d":0,"t":0,"none":3},"tightBounds":true}"#
             )
         );
-        assert_eq!(render(&schema, &FileStats { rows: 7, leaves: vec![] }, 32, false), r#"{"numRecords":7}"#);
+        assert_eq!(render(&schema, &FileStats { rows: 7, leaves: vec![] }, 32, None), r#"{"numRecords":7}"#);
     }
 
     #[test]

@@ -116,6 +116,11 @@ impl Tip {
         self.has_feature("rowTracking") && !is_true(&self.metadata, "delta.rowTrackingSuspended")
     }
 
+    /// True if new deletion vectors may be committed.
+    pub(crate) fn takes_vectors(&self) -> bool {
+        self.has_feature("deletionVectors") && is_true(&self.metadata, "delta.enableDeletionVectors")
+    }
+
     /// True if rows keep their ids when they move.
     pub(crate) fn tracks_rows(&self) -> bool {
         self.assigns_row_ids() && is_true(&self.metadata, "delta.enableRowTracking")

@@ -5,7 +5,7 @@ use lakesmith_core::commit::CommitSummary;
 use lakesmith_core::table::FileKey;
 use lakesmith_storage::Location;
 
-use crate::actions::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, parse_commit};
+use crate::actions::{Action, Add, CommitInfo, DomainMetadata, Metadata, Protocol, parse_commit};
 
 /// A winning commit: what it did in format-free words, and what only Delta knows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +15,8 @@ pub(crate) struct Winner {
     pub protocol: Option<Protocol>,
     pub metadata: Option<Metadata>,
     pub domains: Vec<DomainMetadata>,
+    /// Files put in with deleted rows.
+    pub marked: Vec<Add>,
     /// Files put in with row ids: identity, first row id, default commit version.
     pub row_ids: Vec<(FileKey, i64, Option<i64>)>,
 }
@@ -46,6 +48,9 @@ impl Winner {
                     self.row_ids.push((key.clone(), base_row_id, add.default_row_commit_version));
                 }
                 self.summary.added.push(key);
+                if add.deletion_vector.is_some() {
+                    self.marked.push(*add);
+                }
             }
             Action::Remove(remove) => self.summary.removed.push(remove.key()),
             Action::CommitInfo(info) => self.info = info,

@@ -11,3 +11,4 @@ mod vector_file;
 
 pub use fault_store::{Fault, FaultKind, FaultStore};
 pub use tables::{BuiltFile, BuiltTable, TableBuilder};
+pub use vector_file::read_vector;

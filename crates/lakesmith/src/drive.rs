@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lakesmith_core::op::RewriteLimits;
 use lakesmith_core::plan::{self, FileGroup, GroupResult, RewritePlan};
 use lakesmith_core::table::{
-    DataFile, FileId, GroupEdit, LeftOut, NewFile, OperationInfo, RewriteOutcome, RewriteTask, VersionEdit, WriteSpec,
+    FileId, GroupEdit, LeftOut, NewFile, OperationInfo, RewriteOutcome, RewriteTask, VersionEdit, WriteSpec,
 };
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_delta::{CommitContext, CommitResult, DeltaTable, Needs};
@@ -158,30 +158,32 @@ impl Drive<'_> {
                 driven.version_after = Some(committed.version);
                 driven.batches += 1;
                 driven.dropped += committed.groups_dropped.len() as u64;
+                let named = |path: &str| !committed.unused.contains(&self.root.join(path));
                 for i in committed.groups_done.iter().map(|i| worth[*i]) {
-                    let added_sizes = outcomes[i].outputs.iter().map(|f| f.size).collect();
+                    let added_sizes = outcomes[i].outputs.iter().filter(|f| named(&f.path)).map(|f| f.size).collect();
                     let stays = |at: usize| outcomes[i].left_out.iter().any(|l| l.input == groups[i].files[at]);
                     let removed = origins[i].iter().enumerate().filter(|(at, _)| !stays(*at)).map(|(_, id)| *id);
                     driven.done.push(GroupResult { removed: removed.collect(), added_sizes });
                 }
                 // The groups were dropped after a winner took each version that they were part of.
+                let dropped = committed.groups_dropped.iter().flat_map(|i| outputs(worth[*i]));
                 self.sweep(
-                    committed.groups_dropped.iter().flat_map(|i| outputs(worth[*i])).collect(),
+                    dropped.chain(committed.unused).collect(),
                     UncommittedProof { tried_versions: committed.versions_lost, all_taken_by_others: true },
                 );
                 Ok(())
             }
-            CommitResult::NothingLeft { groups_dropped, versions_lost } => {
+            CommitResult::NothingLeft { groups_dropped, versions_lost, unused } => {
                 driven.dropped += groups_dropped.len() as u64;
                 self.sweep(
-                    groups_dropped.iter().flat_map(|i| outputs(worth[*i])).collect(),
+                    groups_dropped.iter().flat_map(|i| outputs(worth[*i])).chain(unused).collect(),
                     UncommittedProof { tried_versions: versions_lost, all_taken_by_others: true },
                 );
                 Ok(())
             }
-            CommitResult::Failed { error, tried_versions, all_taken_by_others } => {
+            CommitResult::Failed { error, tried_versions, all_taken_by_others, unused } => {
                 self.sweep(
-                    worth.into_iter().flat_map(outputs).collect(),
+                    worth.into_iter().flat_map(outputs).chain(unused).collect(),
                     UncommittedProof { tried_versions, all_taken_by_others },
                 );
                 Err(error)
@@ -344,6 +346,7 @@ fn group_edit(base: &DeltaTable, group: &FileGroup, outcome: &RewriteOutcome) ->
                 marks: marks.clone(),
             })
             .collect(),
+        row_map: outcome.row_map.clone(),
     }
 }
 
@@ -359,14 +362,12 @@ impl Refreshed {
             let origins = groups.iter().map(|g| g.files.clone()).collect();
             return (groups, origins, 0);
         };
-        fn key<'a>(file: &DataFile<'a>) -> (&'a str, Option<&'a str>) {
-            (file.path, file.deletes.map(|d| d.unique_id.as_str()))
-        }
-        let now: HashMap<_, FileId> = table.state.files.iter().map(|f| (key(&f), f.id)).collect();
+        // A file that lost rows meanwhile is read with its newest vector.
+        let now: HashMap<&str, FileId> = table.state.files.iter().map(|f| (f.path, f.id)).collect();
         let (mut kept, mut origins, mut lost) = (Vec::new(), Vec::new(), 0);
         for group in groups {
             let ids: Option<Vec<FileId>> =
-                group.files.iter().map(|id| now.get(&key(&first.state.files.get(*id))).copied()).collect();
+                group.files.iter().map(|id| now.get(first.state.files.get(*id).path).copied()).collect();
             match ids {
                 Some(files) => {
                     let partition_index = table.state.files.get(files[0]).partition_index;

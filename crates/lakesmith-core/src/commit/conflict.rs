@@ -1,4 +1,4 @@
-//! Which groups of a rewrite survive another writer's commit.
+//! Which inputs of a rewrite another writer's commit touched.
 //!
 //! A rewrite moves rows that exist and adds none, so appends never matter to it. What matters is an input that the
 //! winner touched: its rows, as we read them, are no longer the table's.
@@ -9,32 +9,38 @@ use super::CommitSummary;
 use crate::table::FileKey;
 
 /// What a winner did to an input file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputFate {
     /// The file left the table.
     Removed,
     /// The file is in the table with another set of deleted rows, a larger or a smaller one.
-    Remarked,
+    Remarked {
+        /// Its identity now, if the winner took out what we read and put in one other vector; otherwise the winner did
+        /// something that no writer should.
+        now: Option<FileKey>,
+    },
 }
 
-/// A group that cannot be committed any more.
+/// An input that is not in the table any more as we read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostGroup {
+pub struct TouchedInput {
     /// Index among the groups given.
     pub group: usize,
-    /// The first input that the winner touched.
+    /// Index among the group's inputs.
+    pub input: usize,
+    /// Its path.
     pub path: String,
     /// What happened to it.
     pub fate: InputFate,
 }
 
-/// The groups that `winner` made worthless; the others may be committed after it. `groups` are the inputs' keys.
+/// The inputs that `winner` touched; groups without one may be committed after it. `groups` are the inputs' keys.
 ///
 /// A file that the winner put in again with the vector that we read (new statistics, new tags) still holds our rows.
 ///
 /// # Source
-/// Delta Spark `ConflictChecker.checkForDeletedFilesAgainstCurrentTxnDeletedFiles`, made finer: by group.
-pub fn lost_groups<'a, G>(groups: G, winner: &CommitSummary) -> Vec<LostGroup>
+/// Delta Spark `ConflictChecker.checkForDeletedFilesAgainstCurrentTxnDeletedFiles`, made finer: by group and row.
+pub fn touched_inputs<'a, G>(groups: G, winner: &CommitSummary) -> Vec<TouchedInput>
 where
     G: IntoIterator<Item = &'a [FileKey]>,
 {
@@ -46,17 +52,31 @@ where
     let fate = |key: &FileKey| {
         let again = added.get(key.path.as_str());
         let same_rows = again.is_some_and(|vectors| vectors.iter().all(|v| *v == key.vector_id.as_deref()));
-        match (removed.contains(key.path.as_str()), again.is_some()) {
-            (true, false) => Some(InputFate::Removed),
-            (true, true) => Some(InputFate::Remarked),
-            (false, true) if !same_rows => Some(InputFate::Remarked),
+        match (removed.contains(key.path.as_str()), again) {
+            (true, None) => Some(InputFate::Removed),
+            (true, Some(vectors)) => Some(InputFate::Remarked { now: successor(key, vectors, winner) }),
+            (false, Some(_)) if !same_rows => Some(InputFate::Remarked { now: None }),
             (false, _) => None,
         }
     };
-    let lost = |(group, inputs): (usize, &[FileKey])| {
-        inputs.iter().find_map(|key| fate(key).map(|fate| LostGroup { group, path: key.path.clone(), fate }))
+    let touched = |(group, inputs): (usize, &'a [FileKey])| {
+        inputs
+            .iter()
+            .enumerate()
+            .filter_map(|(input, key)| Some(TouchedInput { group, input, path: key.path.clone(), fate: fate(key)? }))
+            .collect::<Vec<_>>()
     };
-    groups.into_iter().enumerate().filter_map(lost).collect()
+    groups.into_iter().enumerate().flat_map(touched).collect()
+}
+
+fn successor(key: &FileKey, added: &[Option<&str>], winner: &CommitSummary) -> Option<FileKey> {
+    let mut taken_out = winner.removed.iter().filter(|k| k.path == key.path);
+    match (taken_out.next(), taken_out.next(), added) {
+        (Some(old), None, [Some(vector)]) if old == key && key.vector_id.as_deref() != Some(vector) => {
+            Some(FileKey { path: key.path.clone(), vector_id: Some((*vector).to_owned()) })
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -73,30 +93,29 @@ mod tests {
     }
 
     #[test]
-    fn only_groups_whose_inputs_were_touched_are_lost() {
+    fn only_inputs_that_were_touched_are_named() {
         use InputFate::{Remarked, Removed};
         let groups = [keys(&["a", "b+v1"]), keys(&["c"])];
-        type Case = (
-            &'static str,
-            &'static [&'static str],
-            &'static [&'static str],
-            &'static [(usize, &'static str, InputFate)],
-        );
-        let cases: [Case; 9] = [
-            ("an append", &[], &["new"], &[]),
-            ("another file left", &["x"], &[], &[]),
-            ("an input left", &["a"], &["new"], &[(0, "a", Removed)]),
-            ("an input with a vector left", &["b+v1"], &[], &[(0, "b", Removed)]),
-            ("a first vector", &["c"], &["c+v9"], &[(1, "c", Remarked)]),
-            ("a vector grew or shrank", &["b+v1"], &["b+v2"], &[(0, "b", Remarked)]),
-            ("a vector vanished", &["b+v1"], &["b"], &[(0, "b", Remarked)]),
-            ("both groups", &["a", "c"], &[], &[(0, "a", Removed), (1, "c", Removed)]),
-            ("new statistics for the same rows", &[], &["a", "b+v1"], &[]),
+        let remarked = |now: &str| Remarked { now: Some(key(now)) };
+        type Case = (&'static str, &'static [&'static str], &'static [&'static str], Vec<(usize, usize, InputFate)>);
+        let cases: [Case; 12] = [
+            ("an append", &[], &["new"], vec![]),
+            ("another file left", &["x"], &[], vec![]),
+            ("an input left", &["a"], &["new"], vec![(0, 0, Removed)]),
+            ("an input with a vector left", &["b+v1"], &[], vec![(0, 1, Removed)]),
+            ("a first vector", &["c"], &["c+v9"], vec![(1, 0, remarked("c+v9"))]),
+            ("another vector", &["b+v1"], &["b+v2"], vec![(0, 1, remarked("b+v2"))]),
+            ("a vector vanished", &["b+v1"], &["b"], vec![(0, 1, Remarked { now: None })]),
+            ("two in one group", &["a", "b+v1"], &["b+v2"], vec![(0, 0, Removed), (0, 1, remarked("b+v2"))]),
+            ("both groups", &["a", "c"], &[], vec![(0, 0, Removed), (1, 0, Removed)]),
+            ("new statistics for the same rows", &[], &["a", "b+v1"], vec![]),
+            ("another vector than ours was replaced", &["b+v0"], &["b+v2"], vec![(0, 1, Remarked { now: None })]),
+            ("put in twice", &["c"], &["c+v1", "c+v2"], vec![(1, 0, Remarked { now: None })]),
         ];
         for (name, removed, added, expected) in cases {
             let winner = CommitSummary { removed: keys(removed), added: keys(added), ..CommitSummary::default() };
-            let lost = lost_groups(groups.iter().map(Vec::as_slice), &winner);
-            let found: Vec<_> = lost.iter().map(|l| (l.group, l.path.as_str(), l.fate)).collect();
+            let touched = touched_inputs(groups.iter().map(Vec::as_slice), &winner);
+            let found: Vec<_> = touched.into_iter().map(|t| (t.group, t.input, t.fate)).collect();
             assert_eq!(found, expected, "{name}");
         }
     }
@@ -104,7 +123,7 @@ mod tests {
     #[test]
     fn a_file_put_in_with_another_vector_but_never_taken_out_is_not_trusted() {
         let winner = CommitSummary { added: keys(&["a+v1"]), ..CommitSummary::default() };
-        let lost = lost_groups([keys(&["a"]).as_slice()], &winner);
-        assert_eq!(lost[0].fate, InputFate::Remarked);
+        let touched = touched_inputs([keys(&["a"]).as_slice()], &winner);
+        assert_eq!(touched[0].fate, InputFate::Remarked { now: None });
     }
 }

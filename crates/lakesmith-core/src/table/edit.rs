@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FileMarks, FileStats, PartitionTuple};
+use super::{FileMarks, FileStats, PartitionTuple, RowMapSegment};
 
 /// Logical identity of a file in a log: path as stored plus the unique id of its vector.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -37,6 +37,9 @@ pub struct GroupEdit {
     pub removed: Vec<super::FileId>,
     /// Outputs.
     pub added: Vec<NewFile>,
+    /// Where the inputs' rows went, so that deletes committed meanwhile can follow them. A row that is not in it makes a
+    /// delete of it drop the group.
+    pub row_map: Vec<RowMapSegment>,
 }
 
 /// Operation name, parameters and metrics for the history.

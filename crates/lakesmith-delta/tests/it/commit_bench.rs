@@ -142,6 +142,7 @@ pub(crate) fn edit(table: &DeltaTable, groups: &[(&[&str], &str)]) -> VersionEdi
     let group = |(inputs, output): &(&[&str], &str)| GroupEdit {
         removed: inputs.iter().map(id).collect(),
         added: vec![new_file(output, 10 * inputs.len() as u64)],
+        row_map: vec![],
     };
     VersionEdit { groups: groups.iter().map(group).collect(), operation: optimize(), ..VersionEdit::default() }
 }

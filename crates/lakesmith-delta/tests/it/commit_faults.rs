@@ -61,7 +61,7 @@ async fn a_storage_that_takes_no_writes_ends_the_commit_without_a_licence_to_del
     // The listing and the winner are read; every put fails, every read after it works.
     let failing: Vec<Fault> = faults.filter(|f| f.at_request >= 2 && f.at_request % 2 == 0).collect();
     let run = run(failing).await;
-    let CommitResult::Failed { error, tried_versions, all_taken_by_others } = run.result else { panic!() };
+    let CommitResult::Failed { error, tried_versions, all_taken_by_others, .. } = run.result else { panic!() };
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert_eq!((tried_versions, all_taken_by_others), (vec![2], false));
     assert!(run.bench.actions(2).await.is_none());
@@ -84,7 +84,7 @@ async fn a_put_that_landed_before_the_storage_went_silent_is_not_called_taken() 
         timeout_ms: 300,
     };
     let result = lakesmith_delta::commit(&store, &bench.root, &base, &edit, None, &context).await;
-    let CommitResult::Failed { error, tried_versions, all_taken_by_others } = result else { panic!() };
+    let CommitResult::Failed { error, tried_versions, all_taken_by_others, .. } = result else { panic!() };
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert_eq!((tried_versions, all_taken_by_others), (vec![2], false));
     assert!(bench.paths().await.contains(&"x".to_string()), "the commit landed although its answer was lost");

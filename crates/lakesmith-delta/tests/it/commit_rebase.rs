@@ -146,7 +146,7 @@ async fn changes_of_metadata_and_protocol_stop_the_commit_with_their_class() {
         let bench = Bench::plain().await;
         let base = bench.load().await;
         bench.put(1, &[winner]).await;
-        let CommitResult::Failed { error, tried_versions, all_taken_by_others } =
+        let CommitResult::Failed { error, tried_versions, all_taken_by_others, .. } =
             bench.commit(&base, &edit(&base, &[(&["a", "b"], "x")])).await
         else {
             panic!()
@@ -200,7 +200,7 @@ async fn a_stop_before_the_put_commits_nothing() {
     let bench = Bench::plain().await;
     let base = bench.load().await;
     bench.cancel.cancel();
-    let CommitResult::Failed { error, tried_versions, all_taken_by_others } =
+    let CommitResult::Failed { error, tried_versions, all_taken_by_others, .. } =
         bench.commit(&base, &edit(&base, &[(&["a", "b"], "x")])).await
     else {
         panic!()

@@ -5,6 +5,7 @@
 mod broken_checkpoints;
 mod checkpoints;
 mod commit_bench;
+mod commit_carry;
 mod commit_faults;
 mod commit_races;
 mod commit_rebase;

@@ -8,7 +8,7 @@ use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use lakesmith::op::{FilesReport, Operation, Report, TimeTravel};
 use lakesmith::{Result, Session, SessionOptions, Store};
-use lakesmith_testkit::{BuiltTable, TableBuilder};
+use lakesmith_testkit::{BuiltTable, TableBuilder, read_vector};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// Eight small files in three appends, four of them with deleted rows: 800 rows, 760 live.
@@ -45,7 +45,11 @@ pub(crate) fn ids(table: &BuiltTable) -> BTreeMap<i64, u64> {
     let mut seen = BTreeMap::new();
     for file in files(table).0 {
         let built = table.files.iter().find(|f| f.path == file.path);
-        let deleted = if file.deletion_vector.is_some() { built.unwrap().deleted.clone() } else { vec![] };
+        let deleted = match (&file.deletion_vector, built) {
+            (None, _) => vec![],
+            (Some(_), Some(built)) => built.deleted.clone(),
+            (Some(id), None) => read_vector(&table.folder, id).unwrap().iter().collect(),
+        };
         assert_eq!(deleted.len() as u64, file.deleted_rows);
         let opened = std::fs::File::open(on_disk(table, &file.path)).unwrap();
         let mut position = 0;

@@ -94,6 +94,11 @@ impl Progress for Deleter {
     fn end(&self) {}
 }
 
+fn vector_files(table: &BuiltTable) -> usize {
+    let names = std::fs::read_dir(&table.folder).unwrap().map(|e| e.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().starts_with("deletion_vector_")).count()
+}
+
 /// Compacts in several groups while rows of one file are deleted by vector.
 fn deleted_meanwhile(file: usize, rows: &[u64], operation: fn(&Session) -> Operation) {
     let steps = |folder: &std::path::Path| {
@@ -108,9 +113,16 @@ fn deleted_meanwhile(file: usize, rows: &[u64], operation: fn(&Session) -> Opera
     let progress = Arc::new(Deleter { from: from.clone(), to: table.clone(), done: AtomicBool::new(false) });
     let meanwhile = Session::new(SessionOptions { progress, ..Default::default() }).unwrap();
     let report = run(&meanwhile, &table, operation(&meanwhile)).unwrap();
-    assert!(report.groups_dropped >= 1 || report.groups_done >= 1);
+    assert_eq!((report.groups_dropped, report.committed), (0, true));
     table.files = from.files.clone();
     assert_eq!(ids(&table), expected, "rows deleted from file {file} meanwhile");
+    let live = replayed(&table);
+    assert!(files(&table).0.iter().all(|file| live.iter().any(|(path, _)| *path == file.path)));
+    assert_eq!(live.len(), files(&table).0.len());
+    // Three were there; each output that deletes followed has one, and no attempt left another.
+    let is_output = |path: &String| from.files.iter().all(|f| f.path != *path);
+    let carried = live.iter().filter(|(path, vector)| vector != "null" && is_output(path)).count();
+    assert_eq!(vector_files(&table), 3 + carried);
     // The next run treats what was left, and still nothing comes back.
     let session = session();
     run(&session, &table, operation(&session)).unwrap();
@@ -130,6 +142,21 @@ fn rows_deleted_by_a_first_vector_while_compacting_stay_deleted() {
 fn rows_deleted_by_a_grown_vector_while_compacting_stay_deleted() {
     deleted_meanwhile(3, &[5, 6, 7], optimize);
     deleted_meanwhile(3, &[5, 6, 7], purge);
+}
+
+#[test]
+fn an_output_emptied_while_it_was_written_is_not_committed() {
+    let steps = |folder: &std::path::Path| TableBuilder::new(folder).append(100, 1).delete_rows(0, &[1, 2]);
+    let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let table = steps(dir.path()).build().unwrap();
+    let from = steps(elsewhere.path()).delete_rows(0, &(0..100).collect::<Vec<_>>()).build().unwrap();
+    let progress = Arc::new(Deleter { from, to: table.clone(), done: AtomicBool::new(false) });
+    let meanwhile = Session::new(SessionOptions { progress, ..Default::default() }).unwrap();
+    let report = run(&meanwhile, &table, purge(&meanwhile)).unwrap();
+    assert_eq!((report.committed, report.metrics.num_files_removed, report.metrics.num_files_added), (true, 1, 0));
+    assert!(replayed(&table).is_empty() && files(&table).0.is_empty());
+    let data_files = std::fs::read_dir(&table.folder).unwrap().flatten();
+    assert_eq!(data_files.filter(|e| e.file_name().to_string_lossy().ends_with(".parquet")).count(), 1);
 }
 
 #[test]
