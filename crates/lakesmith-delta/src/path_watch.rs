@@ -82,7 +82,7 @@ impl PathWatch {
         match self.as_ref() {
             Self::Notice(_) => Ok(Box::new(read(files)?.map(move |data| data.inspect(|d| watch.notice(d.as_ref()))))),
             // File by file, so that the file is known.
-            Self::Settle(_) => Ok(Box::new(files.iter().cloned().flat_map(move |file| {
+            Self::Settle(_) => Ok(Box::new(Vec::from(files).into_iter().flat_map(move |file| {
                 let watch = Arc::clone(&watch);
                 let name = file.location.path().rsplit('/').next().unwrap_or_default().to_owned();
                 let data: FileDataReadResultIterator = match read(&[file]) {
