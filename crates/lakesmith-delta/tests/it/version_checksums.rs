@@ -20,7 +20,7 @@ fn swap_first(table: &DeltaTable) -> VersionEdit {
         stats: FileStats { rows: file.rows.unwrap_or(1) - file.deleted_rows(), leaves: vec![] },
         marks: FileMarks::default(),
     };
-    let group = GroupEdit { removed: vec![file.id], added: vec![added] };
+    let group = GroupEdit { removed: vec![file.id], added: vec![added], row_map: vec![] };
     VersionEdit { groups: vec![group], operation: optimize(), ..VersionEdit::default() }
 }
 
