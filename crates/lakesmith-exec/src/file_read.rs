@@ -13,6 +13,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use parquet::file::reader::ChunkReader;
 use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 use tokio::task::JoinHandle;
 
@@ -133,26 +134,51 @@ fn rewrite_leaves(field: &FieldRef, leaves: &mut dyn Iterator<Item = PhysicalTyp
     Arc::new(Field::clone(field).with_data_type(data_type))
 }
 
-/// Reads the wanted root columns of a file.
+/// Reads the wanted root columns of a file, row group by row group.
 pub(crate) struct FileReader<'a> {
     file: &'a OpenFile,
     roots: Vec<usize>,
     window_bytes: u64,
     batch_bytes: u64,
     next_group: usize,
-    current: Option<GroupReader>,
     ahead: Option<(usize, Fetch)>,
-    row_bytes: u64,
 }
 
-/// The row group being read.
-struct GroupReader {
+/// A row group whose bytes are at hand, or are read when they are asked for if they are too many.
+pub(crate) struct Group {
+    /// Its number in the file.
+    pub index: usize,
+    /// Rows.
+    pub rows: u64,
+    /// Uncompressed bytes of a row, about.
+    pub row_bytes: u64,
+    window: Window,
+}
+
+impl Group {
+    /// The bytes of one leaf's chunk.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub(crate) fn chunk(&self, file: &OpenFile, leaf: usize) -> Result<Bytes> {
+        let (start, length) = file.footer.metadata.row_group(self.index).column(leaf).byte_range();
+        self.window.get_bytes(start, length as usize).map_err(|e| read_error(e, &file.handle.location))
+    }
+}
+
+/// Decodes root columns of a row group.
+pub(crate) struct GroupReader<'a> {
+    file: &'a OpenFile,
+    roots: Vec<usize>,
+    batch_bytes: u64,
     reader: ParquetRecordBatchReader,
     window: Window,
     group: usize,
+    rows: u64,
     /// Rows handed out.
     done: u64,
     batch_rows: u64,
+    row_bytes: u64,
     /// The footer does not bound the decoded size, so batches begin small and follow what is seen.
     probing: bool,
 }
@@ -168,110 +194,58 @@ impl Drop for Fetch {
 
 impl<'a> FileReader<'a> {
     /// `window_bytes`: compressed bytes fetched at once; `batch_bytes`: decoded bytes of a batch, about.
-    pub(crate) fn new(file: &'a OpenFile, mut roots: Vec<usize>, window_bytes: u64, batch_bytes: u64) -> Self {
-        roots.sort_unstable();
-        roots.dedup();
-        FileReader { file, roots, window_bytes, batch_bytes, next_group: 0, current: None, ahead: None, row_bytes: 1 }
+    pub(crate) fn new(file: &'a OpenFile, roots: Vec<usize>, window_bytes: u64, batch_bytes: u64) -> Self {
+        FileReader { file, roots: sorted(roots), window_bytes, batch_bytes, next_group: 0, ahead: None }
     }
 
-    /// Root columns in the order in which they stand in the batches.
-    pub(crate) fn roots(&self) -> &[usize] {
-        &self.roots
-    }
-
-    /// Uncompressed bytes of a row of the current row group, about.
-    pub(crate) fn row_bytes(&self) -> u64 {
-        self.row_bytes
-    }
-
-    /// The next batch with at least one row.
+    /// The next row group with at least one row.
     ///
     /// # Errors
-    /// Corrupt naming the file, those of the storage.
-    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            if let Some(mut current) = self.current.take() {
-                match current.reader.next() {
-                    Some(Ok(batch)) if batch.num_rows() == 0 => self.current = Some(current),
-                    Some(Ok(batch)) => {
-                        current.done += batch.num_rows() as u64;
-                        self.current = Some(self.adjusted(current, &batch)?);
-                        return Ok(Some(batch));
-                    }
-                    // Arrow's strings of one batch hold 2 GiB at most; fewer rows may fit.
-                    Some(Err(e)) if current.batch_rows > 1 && e.to_string().contains("overflow") => {
-                        let rows = current.batch_rows / 16;
-                        self.current = Some(self.resumed(current, rows.max(1))?);
-                    }
-                    Some(Err(e)) => return Err(decode_error(e, &self.file.handle.location)),
-                    None => {}
-                }
-                continue;
-            }
-            if self.next_group >= self.file.footer.metadata.num_row_groups() {
-                return Ok(None);
-            }
-            let group = self.next_group;
-            self.next_group += 1;
-            if self.file.footer.metadata.row_group(group).num_rows() > 0 {
-                self.current = Some(self.open_group(group)?);
-            }
-        }
-    }
-
-    fn open_group(&mut self, group: usize) -> Result<GroupReader> {
-        let width = self.width(group);
-        self.row_bytes = width.row_bytes;
+    /// Those of the storage.
+    pub(crate) fn next_group(&mut self) -> Result<Option<Group>> {
+        let metadata = &self.file.footer.metadata;
+        let with_rows = (self.next_group..metadata.num_row_groups()).find(|g| metadata.row_group(*g).num_rows() > 0);
+        let Some(index) = with_rows else { return Ok(None) };
+        self.next_group = index + 1;
+        let width = width(self.file, index, &self.roots);
         let chunks = match self.ahead.take() {
-            Some((at, mut fetch)) if at == group => self.wait(&mut fetch)?,
-            _ => match self.start(group) {
+            Some((at, mut fetch)) if at == index => self.wait(&mut fetch)?,
+            _ => match self.start(index) {
                 Some(mut fetch) => self.wait(&mut fetch)?,
                 None => Vec::new(),
             },
         };
         // A single window is in use while the next one arrives.
-        if group + 1 < self.file.footer.metadata.num_row_groups() {
-            self.ahead = self.start(group + 1).map(|fetch| (group + 1, fetch));
+        if index + 1 < self.file.footer.metadata.num_row_groups() {
+            self.ahead = self.start(index + 1).map(|fetch| (index + 1, fetch));
         }
         let window = Window::new(Arc::clone(&self.file.handle), chunks, self.roots.len());
-        let fitting = (self.batch_bytes / width.row_bytes).clamp(1, MAX_BATCH_ROWS).min(width.rows.max(1));
+        Ok(Some(Group { index, rows: width.rows, row_bytes: width.row_bytes, window }))
+    }
+
+    /// Decodes some of the wanted root columns of a row group.
+    ///
+    /// # Errors
+    /// Corrupt naming the file, those of the storage.
+    pub(crate) fn decode(&self, group: &Group, roots: Vec<usize>) -> Result<GroupReader<'a>> {
+        let roots = sorted(roots);
+        let width = width(self.file, group.index, &roots);
+        let fitting = (self.batch_bytes / width.row_bytes).clamp(1, MAX_BATCH_ROWS).min(group.rows);
         let probing = fitting.saturating_mul(width.widest_value) > MAX_UNPROBED_BYTES;
         let batch_rows = if probing { fitting.min(PROBE_ROWS) } else { fitting };
-        let reader = self.reader(&window, group, 0, batch_rows)?;
-        Ok(GroupReader { reader, window, group, done: 0, batch_rows, probing })
-    }
-
-    fn reader(&self, window: &Window, group: usize, skip: u64, batch_rows: u64) -> Result<ParquetRecordBatchReader> {
-        let schema = self.file.reader.parquet_schema();
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(window.clone(), self.file.reader.clone())
-            .with_row_groups(vec![group])
-            .with_projection(ProjectionMask::roots(schema, self.roots.iter().copied()))
-            .with_batch_size(batch_rows as usize);
-        if skip > 0 {
-            builder = builder.with_offset(skip as usize);
-        }
-        builder.build().map_err(|e| read_error(e, &self.file.handle.location))
-    }
-
-    fn resumed(&self, current: GroupReader, batch_rows: u64) -> Result<GroupReader> {
-        let rows = u64::try_from(self.file.footer.metadata.row_group(current.group).num_rows()).unwrap_or(0);
-        if current.done >= rows {
-            return Ok(current);
-        }
-        let reader = self.reader(&current.window, current.group, current.done, batch_rows)?;
-        Ok(GroupReader { reader, batch_rows, ..current })
-    }
-
-    /// Lets the batches of a probed row group follow the size of its rows.
-    fn adjusted(&mut self, current: GroupReader, batch: &RecordBatch) -> Result<GroupReader> {
-        if !current.probing {
-            return Ok(current);
-        }
-        let seen = (batch.get_array_memory_size() as u64 / batch.num_rows().max(1) as u64).max(1);
-        self.row_bytes = self.row_bytes.max(seen);
-        let fitting = (self.batch_bytes / seen).clamp(1, MAX_BATCH_ROWS).min(current.batch_rows * 8);
-        let far_off = fitting >= current.batch_rows * 4 || fitting * 2 <= current.batch_rows;
-        if far_off { self.resumed(current, fitting) } else { Ok(current) }
+        Ok(GroupReader {
+            file: self.file,
+            batch_bytes: self.batch_bytes,
+            reader: open_reader(self.file, &group.window, &roots, group.index, 0, batch_rows)?,
+            roots,
+            window: group.window.clone(),
+            group: group.index,
+            rows: group.rows,
+            done: 0,
+            batch_rows,
+            row_bytes: width.row_bytes,
+            probing,
+        })
     }
 
     /// Starts fetching a row group, unless it is larger than the window: then its pages are read one by one.
@@ -293,29 +267,108 @@ impl<'a> FileReader<'a> {
             .block_on(&mut fetch.0)
             .map_err(|e| Error::internal("a read was stopped").with("path", &self.file.handle.location).caused_by(e))?
     }
+}
 
-    fn width(&self, group: usize) -> Width {
-        let metadata = &self.file.footer.metadata;
-        let schema = metadata.file_metadata().schema_descr();
-        let group = metadata.row_group(group);
-        let rows = u64::try_from(group.num_rows()).unwrap_or(1).max(1);
-        let mut bytes = 0u64;
-        let mut widest_value = 0;
-        for (leaf, column) in group.columns().iter().enumerate() {
-            if self.roots.binary_search(&schema.get_column_root_idx(leaf)).is_err() {
-                continue;
-            }
-            let stored = u64::try_from(column.uncompressed_size()).unwrap_or(0);
-            let plain = column.unencoded_byte_array_data_bytes().and_then(|b| u64::try_from(b).ok());
-            // Dictionary indexes are narrower than what they decode to.
-            let values = 8 * u64::try_from(column.num_values()).unwrap_or(0);
-            bytes = bytes.saturating_add(stored.max(plain.unwrap_or(0)).max(values));
-            if plain.is_none() && column.column_type() == PhysicalType::BYTE_ARRAY {
-                widest_value = stored.max(widest_value);
+impl GroupReader<'_> {
+    /// Root columns in the order in which they stand in the batches.
+    pub(crate) fn roots(&self) -> &[usize] {
+        &self.roots
+    }
+
+    /// Uncompressed bytes of a row of these columns, about.
+    pub(crate) fn row_bytes(&self) -> u64 {
+        self.row_bytes
+    }
+
+    /// The next batch with at least one row.
+    ///
+    /// # Errors
+    /// Corrupt naming the file, those of the storage.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            match self.reader.next() {
+                Some(Ok(batch)) if batch.num_rows() == 0 => {}
+                Some(Ok(batch)) => {
+                    self.done += batch.num_rows() as u64;
+                    self.adjust(&batch)?;
+                    return Ok(Some(batch));
+                }
+                // Arrow's strings of one batch hold 2 GiB at most; fewer rows may fit.
+                Some(Err(e)) if self.batch_rows > 1 && e.to_string().contains("overflow") => {
+                    self.resume((self.batch_rows / 16).max(1))?;
+                }
+                Some(Err(e)) => return Err(decode_error(e, &self.file.handle.location)),
+                None => return Ok(None),
             }
         }
-        Width { rows, row_bytes: (bytes / rows).max(1), widest_value }
     }
+
+    fn resume(&mut self, batch_rows: u64) -> Result<()> {
+        if self.done < self.rows {
+            self.batch_rows = batch_rows;
+            self.reader = open_reader(self.file, &self.window, &self.roots, self.group, self.done, batch_rows)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the batches of a probed row group follow the size of its rows.
+    fn adjust(&mut self, batch: &RecordBatch) -> Result<()> {
+        if !self.probing {
+            return Ok(());
+        }
+        let seen = (batch.get_array_memory_size() as u64 / batch.num_rows().max(1) as u64).max(1);
+        self.row_bytes = self.row_bytes.max(seen);
+        let fitting = (self.batch_bytes / seen).clamp(1, MAX_BATCH_ROWS).min(self.batch_rows * 8);
+        let far_off = fitting >= self.batch_rows * 4 || fitting * 2 <= self.batch_rows;
+        if far_off { self.resume(fitting) } else { Ok(()) }
+    }
+}
+
+fn sorted(mut roots: Vec<usize>) -> Vec<usize> {
+    roots.sort_unstable();
+    roots.dedup();
+    roots
+}
+
+fn open_reader(
+    file: &OpenFile,
+    window: &Window,
+    roots: &[usize],
+    group: usize,
+    skip: u64,
+    batch_rows: u64,
+) -> Result<ParquetRecordBatchReader> {
+    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(window.clone(), file.reader.clone())
+        .with_row_groups(vec![group])
+        .with_projection(ProjectionMask::roots(file.reader.parquet_schema(), roots.iter().copied()))
+        .with_batch_size(batch_rows as usize);
+    if skip > 0 {
+        builder = builder.with_offset(skip as usize);
+    }
+    builder.build().map_err(|e| read_error(e, &file.handle.location))
+}
+
+fn width(file: &OpenFile, group: usize, roots: &[usize]) -> Width {
+    let metadata = &file.footer.metadata;
+    let schema = metadata.file_metadata().schema_descr();
+    let group = metadata.row_group(group);
+    let rows = u64::try_from(group.num_rows()).unwrap_or(1).max(1);
+    let mut bytes = 0u64;
+    let mut widest_value = 0;
+    for (leaf, column) in group.columns().iter().enumerate() {
+        if roots.binary_search(&schema.get_column_root_idx(leaf)).is_err() {
+            continue;
+        }
+        let stored = u64::try_from(column.uncompressed_size()).unwrap_or(0);
+        let plain = column.unencoded_byte_array_data_bytes().and_then(|b| u64::try_from(b).ok());
+        // Dictionary indexes are narrower than what they decode to.
+        let values = 8 * u64::try_from(column.num_values()).unwrap_or(0);
+        bytes = bytes.saturating_add(stored.max(plain.unwrap_or(0)).max(values));
+        if plain.is_none() && column.column_type() == PhysicalType::BYTE_ARRAY {
+            widest_value = stored.max(widest_value);
+        }
+    }
+    Width { rows, row_bytes: (bytes / rows).max(1), widest_value }
 }
 
 /// What a footer tells of a row group's decoded size.

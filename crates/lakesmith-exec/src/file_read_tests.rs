@@ -52,9 +52,12 @@ fn batches_shrink_where_a_dictionary_hides_wide_rows() {
     let mut reader = FileReader::new(&file, vec![0], 8 << 20, 4 << 20);
     let mut sizes = Vec::new();
     let mut wide_rows = 0;
-    while let Some(batch) = reader.next_batch().unwrap() {
-        wide_rows += batch.column(0).as_string::<i32>().iter().flatten().filter(|t| *t == long).count();
-        sizes.push(batch.num_rows());
+    while let Some(group) = reader.next_group().unwrap() {
+        let mut batches = reader.decode(&group, vec![0]).unwrap();
+        while let Some(batch) = batches.next_batch().unwrap() {
+            wide_rows += batch.column(0).as_string::<i32>().iter().flatten().filter(|t| *t == long).count();
+            sizes.push(batch.num_rows());
+        }
     }
     assert_eq!((sizes.iter().sum::<usize>(), wide_rows), (32_000, 2_000));
     // 40 rows of 100 kB are a batch of 4 MB; once they are over, batches grow.

@@ -193,19 +193,22 @@ impl<'a> Look<'a> {
             return Ok((live_of_all, leaves.iter().map(null).collect()));
         }
         let batch_bytes = (memory_bytes / 16).clamp(256 << 10, 16 << 20);
-        let mut reader = FileReader::new(&self.file, roots, memory_bytes / 8, batch_bytes);
+        let mut reader = FileReader::new(&self.file, roots.clone(), memory_bytes / 8, batch_bytes);
         let mut deleted = vector.as_ref().map(|v| v.iter().peekable());
         let mut position = 0u64;
-        while let Some(batch) = reader.next_batch()? {
-            self.control.cancel.check()?;
-            let read_rows = batch.num_rows() as u64;
-            let batch = match &mut deleted {
-                Some(deleted) => keep_live(batch, position, deleted, &self.input.location)?.0,
-                None => batch,
-            };
-            position += read_rows;
-            if batch.num_rows() > 0 {
-                collector.observe(&self.adapted(&batch, reader.roots())?);
+        while let Some(group) = reader.next_group()? {
+            let mut batches = reader.decode(&group, roots.clone())?;
+            while let Some(batch) = batches.next_batch()? {
+                self.control.cancel.check()?;
+                let read_rows = batch.num_rows() as u64;
+                let batch = match &mut deleted {
+                    Some(deleted) => keep_live(batch, position, deleted, &self.input.location)?.0,
+                    None => batch,
+                };
+                position += read_rows;
+                if batch.num_rows() > 0 {
+                    collector.observe_batch(&self.adapted(&batch, batches.roots())?);
+                }
             }
         }
         if position != rows {

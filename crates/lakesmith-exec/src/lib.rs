@@ -3,6 +3,7 @@
 //! ```text
 //! RewriteTask -> LocalExecutor -> rewrite: source -> file_read -> adapt -> tracking -> output -> RewriteOutcome
 //!                                          (ranges)  (batches)                          (upload, statistics)
+//!                                                 `-> merge (pages as they are) -> row_group ´
 //! ```
 
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
@@ -17,11 +18,15 @@ mod dropped;
 mod encoding;
 mod executor;
 mod failure;
+mod file_plan;
 mod file_read;
 mod footer;
 mod inspect;
+mod merge;
+mod opener;
 mod output;
 mod rewrite;
+mod row_group;
 mod source;
 mod stats;
 mod target;

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use lakesmith_core::Result;
 use lakesmith_core::table::{FileStats, WriteSpec};
 use lakesmith_storage::{Location, Store};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::basic::Compression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::SchemaDescriptor;
 
 use crate::encoding::EncodingChoice;
 use crate::failure::write_error;
+use crate::merge::{InputChunk, Packer};
+use crate::row_group::{self, GroupContext, RootLayout, RowGroup};
 use crate::stats::StatsCollector;
 use crate::target;
 use crate::upload_sink::UploadSink;
@@ -21,7 +24,7 @@ use crate::upload_sink::UploadSink;
 const CREATED_BY: &str = concat!("lakesmith version ", env!("CARGO_PKG_VERSION"));
 
 /// How and where outputs are written.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct OutputPlan {
     /// Columns as they are held in memory.
     pub schema: SchemaRef,
@@ -39,7 +42,11 @@ pub(crate) struct OutputPlan {
     pub memory_bytes: u64,
     /// Leaves that get statistics.
     pub stats_leaves: Vec<Vec<String>>,
-    properties: WriterProperties,
+    /// Root columns.
+    pub roots: Vec<RootLayout>,
+    /// The schema as it is stored.
+    pub stored: SchemaDescriptor,
+    properties: Arc<WriterProperties>,
 }
 
 impl OutputPlan {
@@ -62,7 +69,15 @@ impl OutputPlan {
         for path in choice.plain_columns() {
             builder = builder.set_column_dictionary_enabled(path, false);
         }
-        Ok(Self { schema, declared, write, root, stem, codec, memory_bytes, stats_leaves, properties: builder.build() })
+        let stored = target::parquet_schema(&declared)?;
+        let roots = row_group::layout(&schema, &declared, &stored);
+        let properties = Arc::new(builder.build());
+        Ok(Self { schema, declared, write, root, stem, codec, memory_bytes, stats_leaves, roots, stored, properties })
+    }
+
+    /// Bytes that merging one chunk may take.
+    pub(crate) fn merge_bytes(&self) -> u64 {
+        self.memory_bytes / 3
     }
 
     fn path(&self, number: usize) -> String {
@@ -88,11 +103,13 @@ pub(crate) struct FinishedFile {
 pub(crate) struct OutputFile {
     path: String,
     location: Location,
-    writer: Option<ArrowWriter<UploadSink>>,
+    writer: Option<SerializedFileWriter<UploadSink>>,
+    factory: ArrowRowGroupWriterFactory,
+    packer: Option<Packer>,
+    group: RowGroup,
     sink: UploadSink,
     stats: StatsCollector,
     rows: u64,
-    group_bytes: u64,
     plan: Arc<OutputPlan>,
 }
 
@@ -108,13 +125,26 @@ impl OutputFile {
         let location = plan.root.join(&path);
         let stats = StatsCollector::new(&plan.stats_leaves, &plan.declared)?;
         let sink = UploadSink::start(store, &location, plan.memory_bytes / 2, runtime)?;
-        let options = ArrowWriterOptions::new()
-            .with_properties(plan.properties.clone())
-            .with_skip_arrow_metadata(true)
-            .with_parquet_schema(target::parquet_schema(&plan.declared)?);
-        let writer = ArrowWriter::try_new_with_options(sink.clone(), Arc::clone(&plan.schema), options)
-            .map_err(|e| write_error(e, &location))?;
-        Ok(Self { path, location, writer: Some(writer), sink, stats, rows: 0, group_bytes: 0, plan: Arc::clone(plan) })
+        let (root, properties) = (plan.stored.root_schema_ptr(), Arc::clone(&plan.properties));
+        let writer = match SerializedFileWriter::new(sink.clone(), root, properties) {
+            Ok(writer) => writer,
+            Err(e) => {
+                sink.abort();
+                return Err(write_error(e, &location));
+            }
+        };
+        Ok(Self {
+            factory: ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&plan.schema)),
+            packer: Packer::new(plan.codec.0),
+            group: RowGroup::new(plan.roots.len()),
+            path,
+            location,
+            writer: Some(writer),
+            sink,
+            stats,
+            rows: 0,
+            plan: Arc::clone(plan),
+        })
     }
 
     /// Rows so far.
@@ -124,32 +154,96 @@ impl OutputFile {
 
     /// Appends a batch whose rows have about `row_bytes` uncompressed bytes.
     pub(crate) fn write(&mut self, batch: &RecordBatch, row_bytes: u64) -> Result<()> {
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        self.stats.observe(batch);
-        writer.write(batch).map_err(|e| write_error(e, &self.location))?;
-        self.rows += batch.num_rows() as u64;
-        self.group_bytes = row_bytes * writer.in_progress_rows() as u64;
-        let full = self.group_bytes >= self.plan.write.row_group_bytes.max(1)
-            || writer.memory_size() as u64 >= self.plan.memory_bytes;
-        if full && writer.in_progress_rows() > 0 {
-            writer.flush().map_err(|e| write_error(e, &self.location))?;
+        let mut done = 0;
+        while done < batch.num_rows() {
+            let fitting = self.max_group_rows().saturating_sub(self.group.rows).max(1);
+            let rows = (batch.num_rows() - done).min(usize::try_from(fitting).unwrap_or(usize::MAX));
+            let part = batch.slice(done, rows);
+            for (root, column) in part.columns().iter().enumerate() {
+                self.encode(root, column)?;
+            }
+            self.end_rows(rows as u64, row_bytes)?;
+            done += rows;
         }
         Ok(())
     }
 
+    /// Makes sure that so many rows and bytes of one input fit the row group; false if they never will. Between this and
+    /// [`OutputFile::end_rows`], each root column gets these rows by [`OutputFile::merge`] or [`OutputFile::encode`].
+    pub(crate) fn make_room(&mut self, rows: u64, bytes: u64) -> Result<bool> {
+        if self.packer.is_none() || rows > self.max_group_rows() || bytes > self.plan.memory_bytes {
+            return Ok(false);
+        }
+        let held = self.group.memory() as u64;
+        if self.group.rows + rows > self.max_group_rows() || held + bytes > self.plan.memory_bytes {
+            self.end_group()?;
+        }
+        Ok(true)
+    }
+
+    /// Encodes values of a root column.
+    pub(crate) fn encode(&mut self, root: usize, column: &ArrayRef) -> Result<()> {
+        if !self.group.is_merging(root) {
+            self.stats.observe(root, column);
+        }
+        let context = context(&self.plan, &self.factory);
+        self.group.encode(root, column, &context).map_err(|e| write_error(e, &self.location))
+    }
+
+    /// Merges chunks of a root column; false, and nothing is changed, if that cannot be.
+    pub(crate) fn merge(&mut self, root: usize, inputs: &[InputChunk], rows: u64) -> Result<bool> {
+        let (Some(packer), Ok(rows)) = (&mut self.packer, usize::try_from(rows)) else { return Ok(false) };
+        let context = context(&self.plan, &self.factory);
+        self.group.merge(root, inputs, rows, &context, packer).map_err(|e| e.with("path", &self.location))
+    }
+
+    /// Counts rows that all columns got; closes the row group if it is full.
+    pub(crate) fn end_rows(&mut self, rows: u64, row_bytes: u64) -> Result<()> {
+        self.stats.observe_rows(rows);
+        self.rows += rows;
+        self.group.rows += rows;
+        let full = self.group.rows >= self.max_group_rows()
+            || row_bytes.saturating_mul(self.group.rows) >= self.plan.write.row_group_bytes.max(1)
+            || self.group.memory() as u64 >= self.plan.memory_bytes;
+        if full { self.end_group() } else { Ok(()) }
+    }
+
+    fn max_group_rows(&self) -> u64 {
+        self.plan.write.row_group_rows.clamp(1, 1 << 40)
+    }
+
+    fn end_group(&mut self) -> Result<()> {
+        let group = std::mem::replace(&mut self.group, RowGroup::new(self.plan.roots.len()));
+        let Some(writer) = self.writer.as_mut().filter(|_| group.rows > 0) else { return Ok(()) };
+        let context = context(&self.plan, &self.factory);
+        let failed = |e| write_error(e, &self.location);
+        group.close(writer, &context, self.packer.as_mut(), &mut self.stats, &failed)
+    }
+
     /// Writes the footer and makes the file visible.
     pub(crate) fn finish(mut self) -> Result<FinishedFile> {
+        self.end_group()?;
         if let Some(writer) = self.writer.take() {
             writer.close().map_err(|e| write_error(e, &self.location))?;
         }
         let size = self.sink.finish()?;
-        let stats = std::mem::replace(&mut self.stats, StatsCollector::new(&[], &self.plan.schema)?);
+        let stats = std::mem::replace(&mut self.stats, StatsCollector::new(&[], &self.plan.declared)?);
         Ok(FinishedFile {
             path: std::mem::take(&mut self.path),
             location: self.location.clone(),
             size,
             stats: stats.finish(),
         })
+    }
+}
+
+fn context<'a>(plan: &'a OutputPlan, factory: &'a ArrowRowGroupWriterFactory) -> GroupContext<'a> {
+    GroupContext {
+        roots: &plan.roots,
+        stored: &plan.stored,
+        properties: &plan.properties,
+        factory,
+        merge_bytes: usize::try_from(plan.merge_bytes()).unwrap_or(usize::MAX),
     }
 }
 

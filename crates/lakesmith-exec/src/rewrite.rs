@@ -4,10 +4,10 @@
 //! nothing is returned.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::iter::Peekable;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use lakesmith_core::table::{
     DataType, DeletionVector, Field, InputFile, LeftOut, RewriteOutcome, RewriteTask, RowMapSegment, WrittenFile,
@@ -16,29 +16,25 @@ use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Cancel, Location, Store};
 use parquet::basic::LogicalType;
 use parquet::schema::types::Type;
-use tokio::task::JoinHandle;
 
-use crate::adapt::{self, ColumnPlan};
-use crate::calendar;
-use crate::constants;
 use crate::content_hash;
 use crate::control::RewriteControl;
 use crate::encoding::EncodingChoice;
-use crate::failure::{does_not_fit, in_file, is_not_text};
-use crate::file_read::{FileReader, OpenFile};
+use crate::failure::{in_file, is_not_text};
+use crate::file_plan::FilePlan;
+use crate::file_read::{FileReader, Group, OpenFile};
 use crate::footer::{self, Footer};
+use crate::merge::InputChunk;
+use crate::opener::Opener;
 use crate::output::{FinishedFile, OutputFile, OutputPlan};
 use crate::source::FileHandle;
 use crate::target::{Strings, Target};
-use crate::tracking::{Positions, TrackingPlan};
-use crate::vector;
+use crate::tracking::Positions;
 
 /// First read of a footer when nothing better is known.
-const TAIL_BYTES: u64 = 64 << 10;
+pub(crate) const TAIL_BYTES: u64 = 64 << 10;
 /// Footers looked at to choose codec and dictionaries.
 const SAMPLED_FOOTERS: usize = 16;
-/// Inputs opened ahead of the one being read.
-const OPEN_AHEAD: usize = 3;
 
 /// Inputs that may fail halfway before the task is given up.
 const BEGUN_AGAIN_MAX: usize = 16;
@@ -70,7 +66,7 @@ impl TaskContext {
         self.stop.check()
     }
 
-    fn handle(&self, location: &Location, size: u64) -> Arc<FileHandle> {
+    pub(crate) fn handle(&self, location: &Location, size: u64) -> Arc<FileHandle> {
         Arc::new(FileHandle {
             store: self.store.clone(),
             location: location.clone(),
@@ -87,23 +83,45 @@ impl TaskContext {
 /// # Errors
 /// NotFound, Corrupt and Unsupported name the file; Cancelled; Internal if the rows don't add up; those of the storage.
 pub fn rewrite(task: &RewriteTask, context: &TaskContext) -> Result<RewriteOutcome> {
-    run(task, context, &mut |batch| Some(batch))
+    run(task, context, &mut Straight)
 }
 
-/// [`rewrite`] with a hook between reading and writing, through which tests lose batches.
+/// What stands between reading and writing, through which tests lose and change rows.
+pub(crate) trait Between {
+    /// A batch on its way.
+    fn batch(&mut self, batch: RecordBatch) -> Option<RecordBatch>;
+
+    /// Whether pages may be merged.
+    fn merges(&self) -> bool;
+
+    /// Chunks on their way.
+    fn chunks(&mut self, chunks: &mut [InputChunk]);
+}
+
+struct Straight;
+
+impl Between for Straight {
+    fn batch(&mut self, batch: RecordBatch) -> Option<RecordBatch> {
+        Some(batch)
+    }
+
+    fn merges(&self) -> bool {
+        true
+    }
+
+    fn chunks(&mut self, _chunks: &mut [InputChunk]) {}
+}
+
+/// [`rewrite`] with something between reading and writing.
 ///
 /// An input that fails halfway is left out by beginning again without it: the outputs, which have the same names, are
 /// written over.
-pub(crate) fn run(
-    task: &RewriteTask,
-    context: &TaskContext,
-    pass: &mut dyn FnMut(RecordBatch) -> Option<RecordBatch>,
-) -> Result<RewriteOutcome> {
+pub(crate) fn run(task: &RewriteTask, context: &TaskContext, between: &mut dyn Between) -> Result<RewriteOutcome> {
     let mut task = Cow::Borrowed(task);
     let mut strings = Strings::Text;
     let mut left_out = Vec::new();
     loop {
-        let error = match attempt(&task, context, strings, pass) {
+        let error = match attempt(&task, context, strings, between) {
             Ok(mut outcome) => {
                 outcome.left_out.append(&mut left_out);
                 return Ok(outcome);
@@ -126,7 +144,7 @@ fn attempt(
     task: &RewriteTask,
     context: &TaskContext,
     strings: Strings,
-    pass: &mut dyn FnMut(RecordBatch) -> Option<RecordBatch>,
+    between: &mut dyn Between,
 ) -> Result<RewriteOutcome> {
     context.check()?;
     let root = Location::from_canonical(&task.root)?;
@@ -148,13 +166,14 @@ fn attempt(
         target,
         strings,
         left_out: Vec::new(),
+        halfway: false,
         plan: Arc::new(plan),
         current: None,
         finished: Vec::new(),
         row_map: Vec::new(),
         rows_in: 0,
         hash: 0,
-        pass,
+        between,
     };
     let mut opener = Opener::new(task, context)?;
     for input in &task.inputs {
@@ -176,18 +195,45 @@ struct Rewriter<'a> {
     target: Target,
     strings: Strings,
     left_out: Vec<LeftOut>,
+    /// Some columns got rows that others lack.
+    halfway: bool,
     plan: Arc<OutputPlan>,
     current: Option<OutputFile>,
     finished: Vec<FinishedFile>,
     row_map: Vec<RowMapSegment>,
     rows_in: u64,
     hash: u64,
-    pass: &'a mut dyn FnMut(RecordBatch) -> Option<RecordBatch>,
+    between: &'a mut dyn Between,
+}
+
+/// Where a file is being read.
+struct Place<'a> {
+    input: &'a InputFile,
+    file: &'a OpenFile,
+    plan: &'a FilePlan,
+    /// Positions of deleted rows that are still to come.
+    deleted: Option<Peekable<Box<dyn Iterator<Item = u64> + 'a>>>,
+    /// Rows read.
+    position: u64,
+    /// Live rows read.
+    first_live: u64,
+    /// All rows.
+    rows: u64,
+    /// Bytes that progress was told of.
+    advanced: u64,
+}
+
+impl Place<'_> {
+    fn miscounted(&self) -> Error {
+        Error::corrupt(format!("the data file gave {} rows, its footer says {}", self.position, self.rows))
+            .with("path", &self.input.location)
+    }
 }
 
 impl Rewriter<'_> {
+    /// True if rows of an input, or columns of them, are in an output.
     fn has_rows_of(&self, input: &InputFile) -> bool {
-        self.row_map.last().is_some_and(|segment| segment.input == input.id)
+        self.row_map.last().is_some_and(|segment| segment.input == input.id) || self.halfway
     }
 
     fn leave_out(&mut self, input: &InputFile, error: &Error) {
@@ -202,49 +248,160 @@ impl Rewriter<'_> {
             self.context.control.progress.advance(input.size, 0);
             return Ok(());
         }
-        let plan = FilePlan::new(self.task, &self.target, input, file)?;
+        let plan = FilePlan::new(self.task, &self.target, &self.plan, input, file)?;
         let memory = self.context.memory_bytes;
         let batch_bytes = (memory / 16).clamp(256 << 10, 16 << 20);
-        let mut reader = FileReader::new(file, plan.roots(), memory / 8, batch_bytes);
-        let mut deleted = vector.map(|v| v.iter().peekable());
-        let (mut position, mut first_live, mut advanced) = (0u64, 0u64, 0u64);
-        while let Some(batch) = reader.next_batch()? {
+        let mut reader = FileReader::new(file, plan.roots(&|_| true), memory / 8, batch_bytes);
+        let mut at = Place { input, file, plan: &plan, deleted: None, position: 0, first_live: 0, rows, advanced: 0 };
+        at.deleted = vector.map(|v| (Box::new(v.iter()) as Box<dyn Iterator<Item = u64>>).peekable());
+        while let Some(group) = reader.next_group()? {
             self.context.check()?;
-            let read_rows = batch.num_rows() as u64;
-            let (batch, listed) = match &mut deleted {
-                Some(deleted) => keep_live(batch, position, deleted, &input.location)?,
-                None => (batch, None),
-            };
-            if batch.num_rows() > 0 {
-                let positions = match &listed {
-                    Some(list) => Positions::Listed(list),
-                    None => Positions::From(position),
-                };
-                let adapted = plan.adapt(self.task, &self.target, &batch, reader.roots(), positions)?;
-                if self.task.verify {
-                    content_hash::add(&mut self.hash, &adapted)?;
-                }
-                let live_rows = adapted.num_rows() as u64;
-                if let Some(adapted) = (self.pass)(adapted) {
-                    self.write(input, first_live, &adapted, reader.row_bytes())?;
-                }
-                first_live += live_rows;
-            }
-            position += read_rows;
-            let share = (u128::from(input.size) * u128::from(position) / u128::from(rows.max(1))) as u64;
-            self.context.control.progress.advance(share - advanced, read_rows);
-            advanced = share;
+            let merged = self.merge(&mut at, &group)?;
+            self.encode(&mut at, &reader, &group, merged.as_deref())?;
         }
-        if position != rows {
-            return Err(Error::corrupt(format!("the data file gave {position} rows, its footer says {rows}"))
-                .with("path", &input.location));
+        if at.position != rows {
+            return Err(at.miscounted());
         }
         self.rows_in += live;
         Ok(())
     }
 
+    /// Merges those columns of a row group that can be. `None` if none was, and the row group may be cut anywhere; else
+    /// all of its rows go into the same row group of the output.
+    fn merge(&mut self, at: &mut Place<'_>, group: &Group) -> Result<Option<Vec<bool>>> {
+        let end = at.position + group.rows;
+        let whole = at.deleted.as_mut().is_none_or(|d| d.peek().is_none_or(|next| *next >= end));
+        if !whole || !at.plan.merges() || !self.between.merges() {
+            return Ok(None);
+        }
+        if self.current.as_ref().is_some_and(|file| file.rows() >= self.cap()) {
+            self.roll()?;
+        }
+        let written = self.current.as_ref().map_or(0, OutputFile::rows);
+        if group.rows > self.cap() - written {
+            return Ok(None);
+        }
+        let bytes = file_bytes(at.file, group);
+        let mut merged = vec![false; self.plan.roots.len()];
+        let limit = self.plan.merge_bytes();
+        if !self.output()?.make_room(group.rows, bytes)? {
+            return Ok(None);
+        }
+        for (root, merged) in merged.iter_mut().enumerate() {
+            let Some(mut chunks) = at.plan.chunks(root, at.file, group, limit)? else { continue };
+            self.between.chunks(&mut chunks);
+            *merged = self.output()?.merge(root, &chunks, group.rows)?;
+            self.halfway |= *merged;
+        }
+        Ok(merged.contains(&true).then_some(merged))
+    }
+
+    /// Decodes and encodes what was not merged of a row group.
+    fn encode(
+        &mut self,
+        at: &mut Place<'_>,
+        reader: &FileReader<'_>,
+        group: &Group,
+        merged: Option<&[bool]>,
+    ) -> Result<()> {
+        let end = at.position + group.rows;
+        let left = |root: usize| merged.is_none_or(|merged| !merged[root]);
+        let wanted = |root: usize| self.task.verify || left(root);
+        if (0..self.plan.roots.len()).any(wanted) {
+            let mut batches = reader.decode(group, at.plan.roots(&wanted))?;
+            while let Some(batch) = batches.next_batch()? {
+                self.context.check()?;
+                let read_rows = batch.num_rows() as u64;
+                let (batch, listed) = match &mut at.deleted {
+                    Some(deleted) => keep_live(batch, at.position, deleted, &at.input.location)?,
+                    None => (batch, None),
+                };
+                if batch.num_rows() > 0 {
+                    let positions = match &listed {
+                        Some(list) => Positions::Listed(list),
+                        None => Positions::From(at.position),
+                    };
+                    let adapted =
+                        at.plan.adapt(self.task, &self.target, &batch, batches.roots(), positions, &wanted)?;
+                    if self.task.verify {
+                        content_hash::add(&mut self.hash, &adapted)?;
+                    }
+                    self.put(at, adapted, batches.row_bytes(), merged.is_some(), &left)?;
+                }
+                at.position += read_rows;
+                self.advance(at, read_rows);
+            }
+            if merged.is_some() && at.position != end {
+                return Err(at.miscounted());
+            }
+        } else {
+            at.position = end;
+            self.advance(at, group.rows);
+        }
+        if merged.is_some() {
+            let number = self.finished.len() as u32;
+            let file = self.output()?;
+            let output_start = file.rows();
+            file.end_rows(group.rows, group.row_bytes)?;
+            self.halfway = false;
+            let (input, first_live, rows) = (at.input.id, at.first_live, group.rows);
+            append_segment(&mut self.row_map, RowMapSegment { input, first_live, rows, output: number, output_start });
+            at.first_live += group.rows;
+        }
+        Ok(())
+    }
+
+    /// Hands a batch to the output: whole rows, or beside merged columns those that are `left`.
+    fn put(
+        &mut self,
+        at: &mut Place<'_>,
+        adapted: RecordBatch,
+        row_bytes: u64,
+        beside: bool,
+        left: &dyn Fn(usize) -> bool,
+    ) -> Result<()> {
+        let live_rows = adapted.num_rows() as u64;
+        let passed = self.between.batch(adapted);
+        if !beside {
+            if let Some(batch) = passed {
+                self.write(at.input, at.first_live, &batch, row_bytes)?;
+            }
+            at.first_live += live_rows;
+            return Ok(());
+        }
+        let Some(batch) = passed else { return Ok(()) };
+        let roots = (0..self.plan.roots.len()).filter(|root| self.task.verify || left(*root));
+        for (root, column) in roots.zip(batch.columns()).filter(|(root, _)| left(*root)) {
+            self.output()?.encode(root, column)?;
+        }
+        Ok(())
+    }
+
+    fn advance(&self, at: &mut Place<'_>, rows: u64) {
+        let share = (u128::from(at.input.size) * u128::from(at.position) / u128::from(at.rows.max(1))) as u64;
+        self.context.control.progress.advance(share - at.advanced, rows);
+        at.advanced = share;
+    }
+
+    /// Rows of an output at most.
+    fn cap(&self) -> u64 {
+        self.task.write.max_rows_per_file.unwrap_or(u64::MAX).max(1)
+    }
+
+    /// The output being written.
+    fn output(&mut self) -> Result<&mut OutputFile> {
+        let number = self.finished.len();
+        match &mut self.current {
+            Some(file) => Ok(file),
+            none => {
+                let runtime = &self.context.control.runtime;
+                Ok(none.insert(OutputFile::start(&self.plan, number, &self.context.store, runtime)?))
+            }
+        }
+    }
+
     fn write(&mut self, input: &InputFile, first_live: u64, batch: &RecordBatch, row_bytes: u64) -> Result<()> {
-        let cap = self.task.write.max_rows_per_file.unwrap_or(u64::MAX).max(1);
+        let cap = self.cap();
         let total = batch.num_rows() as u64;
         let mut done = 0;
         while done < total {
@@ -252,15 +409,7 @@ impl Rewriter<'_> {
                 self.roll()?;
             }
             let number = self.finished.len();
-            let file = match &mut self.current {
-                Some(file) => file,
-                none => none.insert(OutputFile::start(
-                    &self.plan,
-                    number,
-                    &self.context.store,
-                    &self.context.control.runtime,
-                )?),
-            };
+            let file = self.output()?;
             let rows = (total - done).min(cap - file.rows());
             let output_start = file.rows();
             if rows == total {
@@ -282,7 +431,7 @@ impl Rewriter<'_> {
     }
 
     fn roll(&mut self) -> Result<()> {
-        if let Some(file) = self.current.take() {
+        if let Some(file) = self.current.take().filter(|file| file.rows() > 0) {
             let finished = file.finish()?;
             let mut visible = self.context.visible.lock().unwrap_or_else(PoisonError::into_inner);
             visible.push(finished.location.clone());
@@ -341,6 +490,12 @@ impl Rewriter<'_> {
     }
 }
 
+/// Uncompressed or stored bytes of a row group, whichever are fewer: what merging it adds to what is held, about.
+fn file_bytes(file: &OpenFile, group: &Group) -> u64 {
+    let columns = file.footer.metadata.row_group(group.index).columns();
+    columns.iter().map(|c| u64::try_from(c.compressed_size().min(c.uncompressed_size())).unwrap_or(0)).sum()
+}
+
 fn is_void(fields: &[Field], path: &[String]) -> bool {
     let Some((name, rest)) = path.split_first() else { return false };
     match fields.iter().find(|f| f.physical == *name).map(|f| &f.data_type) {
@@ -375,7 +530,7 @@ fn append_segment(map: &mut Vec<RowMapSegment>, next: RowMapSegment) {
 pub(crate) fn keep_live(
     batch: RecordBatch,
     position: u64,
-    deleted: &mut std::iter::Peekable<impl Iterator<Item = u64>>,
+    deleted: &mut Peekable<impl Iterator<Item = u64>>,
     path: &str,
 ) -> Result<(RecordBatch, Option<Vec<u64>>)> {
     let end = position + batch.num_rows() as u64;
@@ -391,79 +546,6 @@ pub(crate) fn keep_live(
     Ok((batch, Some(positions)))
 }
 
-/// How the batches of one file become output batches.
-struct FilePlan {
-    columns: Vec<ColumnPlan>,
-    tracking: Option<TrackingPlan>,
-    legacy: bool,
-    path: String,
-}
-
-impl FilePlan {
-    fn new(task: &RewriteTask, target: &Target, input: &InputFile, file: &OpenFile) -> Result<Self> {
-        let data_fields = &target.schema.fields()[..target.data.len()];
-        let columns = adapt::plan(&target.data, data_fields, file.fields(), task.read.match_by_id)
-            .map_err(|e| e.with("path", &input.location))?;
-        let tracking = match &task.write.row_tracking {
-            Some(columns) => Some(TrackingPlan::new(columns, file.fields(), input)?),
-            None => None,
-        };
-        let legacy = calendar::is_legacy(file.footer.metadata.file_metadata());
-        Ok(Self { columns, tracking, legacy, path: input.location.clone() })
-    }
-
-    fn roots(&self) -> Vec<usize> {
-        let tracking = self.tracking.iter().flat_map(|t| [t.row_id, t.commit_version]).flatten();
-        self.columns.iter().filter_map(|c| c.source).chain(tracking).collect()
-    }
-
-    fn adapt(
-        &self,
-        task: &RewriteTask,
-        target: &Target,
-        batch: &RecordBatch,
-        roots: &[usize],
-        positions: Positions<'_>,
-    ) -> Result<RecordBatch> {
-        let column = |root: usize| -> Result<&ArrayRef> {
-            roots
-                .binary_search(&root)
-                .ok()
-                .filter(|i| *i < batch.num_columns())
-                .map(|i| batch.column(i))
-                .ok_or_else(|| Error::internal("a column that was asked for was not read").with("path", &self.path))
-        };
-        let rows = batch.num_rows();
-        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(target.schema.fields().len());
-        for plan in &self.columns {
-            let to = plan.field.data_type();
-            let array = match plan.source {
-                Some(root) => adapt::apply(&plan.adapt, column(root)?, to)
-                    .map_err(|e| does_not_fit(e, &self.path).with("column", plan.field.name()))?,
-                None => arrow::array::new_null_array(to, rows),
-            };
-            if self.legacy {
-                calendar::check(array.as_ref(), plan.field.name(), &self.path)?;
-            }
-            arrays.push(array);
-        }
-        for index in &task.write.partition_indexes {
-            let value =
-                task.partition.values.get(*index).ok_or_else(|| {
-                    Error::internal("a partition column to be written has no value").with("index", index)
-                })?;
-            let Some(field) = target.schema.fields().get(arrays.len()) else { break };
-            arrays.push(constants::repeat(value, field.data_type(), rows)?);
-        }
-        if let Some(tracking) = &self.tracking {
-            let materialised =
-                [tracking.row_id.map(&column).transpose()?, tracking.commit_version.map(&column).transpose()?];
-            arrays.extend(tracking.columns(materialised, positions, rows)?);
-        }
-        in_file(RecordBatch::try_new(Arc::clone(&target.schema), arrays), &self.path)
-    }
-}
-
 fn hash_file(
     hash: &mut u64,
     handle: Arc<FileHandle>,
@@ -473,10 +555,14 @@ fn hash_file(
 ) -> Result<()> {
     let file = OpenFile::new(handle, footer, strings)?;
     let roots = (0..file.fields().len()).collect();
-    let mut reader = FileReader::new(&file, roots, context.memory_bytes / 8, (context.memory_bytes / 16).min(16 << 20));
-    while let Some(batch) = reader.next_batch()? {
-        context.check()?;
-        content_hash::add(hash, &batch)?;
+    let batch_bytes = (context.memory_bytes / 16).min(16 << 20);
+    let mut reader = FileReader::new(&file, roots, context.memory_bytes / 8, batch_bytes);
+    while let Some(group) = reader.next_group()? {
+        let mut batches = reader.decode(&group, (0..file.fields().len()).collect())?;
+        while let Some(batch) = batches.next_batch()? {
+            context.check()?;
+            content_hash::add(hash, &batch)?;
+        }
     }
     Ok(())
 }
@@ -502,76 +588,10 @@ fn has_variant(stored: &Type) -> bool {
         || stored.is_group() && stored.get_fields().iter().any(|t| has_variant(t))
 }
 
-type Opened = (Footer, Option<DeletionVector>);
-
-/// Opens inputs in order, a few ahead.
-struct Opener<'a> {
-    task: &'a RewriteTask,
-    context: &'a TaskContext,
-    started: usize,
-    taken: usize,
-    on_the_way: VecDeque<JoinHandle<Result<Opened>>>,
-}
-
-impl<'a> Opener<'a> {
-    fn new(task: &'a RewriteTask, context: &'a TaskContext) -> Result<Self> {
-        let mut opener = Self { task, context, started: 0, taken: 0, on_the_way: VecDeque::new() };
-        opener.start()?;
-        Ok(opener)
-    }
-
-    fn start(&mut self) -> Result<()> {
-        while self.on_the_way.len() <= OPEN_AHEAD && self.started < self.task.inputs.len() {
-            let input = self.task.inputs[self.started].clone();
-            let location = Location::from_canonical(&input.location)?;
-            let store = self.context.store.clone();
-            // A small file comes whole with its footer, in one request.
-            let whole = self.context.memory_bytes / (8 * (OPEN_AHEAD as u64 + 2));
-            let guess = if input.size <= whole { input.size } else { TAIL_BYTES };
-            self.on_the_way.push_back(self.context.control.runtime.spawn(open(store, location, input, guess)));
-            self.started += 1;
-        }
-        Ok(())
-    }
-
-    fn next(&mut self, strings: Strings) -> Result<(OpenFile, Option<DeletionVector>)> {
-        self.start()?;
-        let input = &self.task.inputs[self.taken];
-        self.taken += 1;
-        let Some(mut opening) = self.on_the_way.pop_front() else {
-            return Err(Error::internal("no input is left to open"));
-        };
-        let (footer, vector) = self.context.control.runtime.block_on(&mut opening).map_err(|e| {
-            Error::internal("opening an input was stopped").with("path", &input.location).caused_by(e)
-        })??;
-        let location = Location::from_canonical(&input.location)?;
-        Ok((OpenFile::new(self.context.handle(&location, input.size), footer, strings)?, vector))
-    }
-}
-
-impl Drop for Opener<'_> {
-    fn drop(&mut self) {
-        self.on_the_way.iter().for_each(JoinHandle::abort);
-    }
-}
-
-async fn open(store: Store, location: Location, input: InputFile, guess: u64) -> Result<Opened> {
-    let footer = footer::read(&store, &location, input.size, guess).await?;
-    let rows = footer.rows();
-    if input.rows.is_some_and(|expected| expected != rows) {
-        return Err(Error::corrupt(format!(
-            "the data file holds {rows} rows, the log says {}; one of them is wrong, so it is not rewritten",
-            input.rows.unwrap_or(0)
-        ))
-        .with("path", &input.location));
-    }
-    let vector = match &input.deletes {
-        Some(info) => Some(vector::load(&store, info, rows, &input.location).await?),
-        None => None,
-    };
-    Ok((footer, vector))
-}
-
 #[cfg(test)]
 #[path = "rewrite_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "rewrite_merge_tests.rs"]
+mod merge_tests;

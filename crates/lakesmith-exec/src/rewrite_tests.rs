@@ -1,4 +1,4 @@
-use arrow::array::Int64Array;
+use arrow::array::{ArrayRef, Int64Array};
 use lakesmith_core::ErrorKind;
 use lakesmith_core::table::{DataType, FileId, PartitionTuple, ReadSpec, Schema, WriteSpec};
 use lakesmith_storage::{NoProgress, StoreOptions, SystemWorld};
@@ -6,6 +6,19 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
 use super::*;
+
+/// Tests that look at batches get all rows as batches.
+impl<F: FnMut(RecordBatch) -> Option<RecordBatch>> Between for F {
+    fn batch(&mut self, batch: RecordBatch) -> Option<RecordBatch> {
+        self(batch)
+    }
+
+    fn merges(&self) -> bool {
+        false
+    }
+
+    fn chunks(&mut self, _chunks: &mut [InputChunk]) {}
+}
 
 struct Setup {
     folder: tempfile::TempDir,
@@ -78,7 +91,7 @@ fn setup() -> Setup {
 fn a_lost_batch_fails_the_task_and_its_output_is_listed() {
     let setup = setup();
     let mut seen = 0;
-    let error = run(&setup.task, &setup.context, &mut |batch| {
+    let error = run(&setup.task, &setup.context, &mut |batch: RecordBatch| {
         seen += 1;
         (seen != 2).then_some(batch)
     })
@@ -95,7 +108,7 @@ fn a_changed_value_fails_verification() {
     let mut setup = setup();
     setup.task.verify = true;
     let mut first = true;
-    let error = run(&setup.task, &setup.context, &mut |batch| {
+    let error = run(&setup.task, &setup.context, &mut |batch: RecordBatch| {
         if !std::mem::take(&mut first) {
             return Some(batch);
         }
@@ -111,7 +124,7 @@ fn a_changed_value_fails_verification() {
 fn cancelling_leaves_no_partial_object() {
     let setup = setup();
     let cancel = setup.context.control.cancel.clone();
-    let error = run(&setup.task, &setup.context, &mut |batch| {
+    let error = run(&setup.task, &setup.context, &mut |batch: RecordBatch| {
         cancel.cancel();
         Some(batch)
     })

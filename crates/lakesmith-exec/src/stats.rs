@@ -12,7 +12,7 @@ use arrow::datatypes::{
 use lakesmith_core::table::{FileStats, LeafStats, Scalar};
 use lakesmith_core::{Error, Result};
 
-/// Gathers statistics over the batches of one file.
+/// Gathers statistics over the columns of one file.
 #[derive(Debug, Clone)]
 pub(crate) struct StatsCollector {
     leaves: Vec<Leaf>,
@@ -58,28 +58,46 @@ impl StatsCollector {
         Ok(Self { leaves, rows: 0 })
     }
 
-    /// Takes a batch in.
-    pub(crate) fn observe(&mut self, batch: &RecordBatch) {
-        self.rows += batch.num_rows() as u64;
+    /// Counts rows.
+    pub(crate) fn observe_rows(&mut self, rows: u64) {
+        self.rows += rows;
+    }
+
+    /// Takes whole rows in.
+    pub(crate) fn observe_batch(&mut self, batch: &RecordBatch) {
+        self.observe_rows(batch.num_rows() as u64);
+        for (root, column) in batch.columns().iter().enumerate() {
+            self.observe(root, column);
+        }
+    }
+
+    /// Takes values of a root column in.
+    pub(crate) fn observe(&mut self, root: usize, column: &ArrayRef) {
         for leaf in &mut self.leaves {
             let Some((first, rest)) = leaf.indexes.split_first() else { continue };
-            let mut array: &ArrayRef = batch.column(*first);
+            if *first != root {
+                continue;
+            }
+            let mut array = column;
             let mut nulls = array.nulls().cloned();
             for index in rest {
                 array = array.as_struct().column(*index);
                 nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
             }
-            leaf.stats.null_count += nulls.as_ref().map_or(0, |n| n.null_count() as u64);
+            let null_count = nulls.as_ref().map_or(0, |n| n.null_count() as u64);
             if leaf.text && array.data_type() == &DataType::Binary {
+                leaf.take(null_count, None);
                 leaf.observe_bytes(array.as_binary::<i32>(), nulls.as_ref());
-            } else if let Some((low, high)) = bounds(array, nulls.as_ref()) {
-                if leaf.stats.min.as_ref().is_none_or(|m| total(&low, m) == Ordering::Less) {
-                    leaf.stats.min = Some(low);
-                }
-                if leaf.stats.max.as_ref().is_none_or(|m| total(&high, m) == Ordering::Greater) {
-                    leaf.stats.max = Some(high);
-                }
+            } else {
+                leaf.take(null_count, bounds(array, nulls.as_ref()));
             }
+        }
+    }
+
+    /// Takes what is known of values of a leaf in.
+    pub(crate) fn observe_known(&mut self, path: &[String], nulls: u64, bounds: Option<(Scalar, Scalar)>) {
+        if let Some(leaf) = self.leaves.iter_mut().find(|leaf| leaf.stats.path == path) {
+            leaf.take(nulls, bounds);
         }
     }
 
@@ -90,6 +108,17 @@ impl StatsCollector {
 }
 
 impl Leaf {
+    fn take(&mut self, nulls: u64, bounds: Option<(Scalar, Scalar)>) {
+        self.stats.null_count += nulls;
+        let Some((low, high)) = bounds else { return };
+        if self.stats.min.as_ref().is_none_or(|m| total(&low, m) == Ordering::Less) {
+            self.stats.min = Some(low);
+        }
+        if self.stats.max.as_ref().is_none_or(|m| total(&high, m) == Ordering::Greater) {
+            self.stats.max = Some(high);
+        }
+    }
+
     fn observe_bytes(&mut self, values: &BinaryArray, nulls: Option<&NullBuffer>) {
         for i in valid_rows(values.len(), nulls) {
             let value = values.value(i);
@@ -124,7 +153,8 @@ fn total(a: &Scalar, b: &Scalar) -> Ordering {
     }
 }
 
-fn compare_floats(a: f64, b: f64) -> Ordering {
+/// Spark's order of floats, but with -0.0 below 0.0.
+pub(crate) fn compare_floats(a: f64, b: f64) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
         (true, true) => Ordering::Equal,
         (true, false) => Ordering::Greater,

@@ -15,9 +15,11 @@ fn bounds_join_over_batches_and_unknown_leaves_are_refused() {
     };
     let first = batch(vec![Some(f64::NAN), None], vec![None, None]);
     let paths = [vec!["d".to_owned()], vec!["t".to_owned()]];
+    assert!(StatsCollector::new(&[vec!["x".to_owned()]], first.schema_ref()).is_err());
     let mut stats = StatsCollector::new(&paths, first.schema_ref()).unwrap();
-    stats.observe(&first);
-    stats.observe(&batch(vec![Some(-1.0), Some(f64::INFINITY)], vec![Some("b"), Some("a")]));
+    for batch in [first, batch(vec![Some(-1.0), Some(f64::INFINITY)], vec![Some("b"), Some("a")])] {
+        stats.observe_batch(&batch);
+    }
     let stats = stats.finish();
     assert_eq!(stats.rows, 4);
     assert_eq!((stats.leaves[0].null_count, stats.leaves[1].null_count), (1, 2));
@@ -25,5 +27,4 @@ fn bounds_join_over_batches_and_unknown_leaves_are_refused() {
     assert!(matches!(stats.leaves[0].max, Some(Scalar::Double(v)) if v.is_nan()));
     assert_eq!(stats.leaves[1].min, Some(Scalar::String("a".into())));
     assert_eq!(stats.leaves[1].max, Some(Scalar::String("b".into())));
-    assert!(StatsCollector::new(&[vec!["x".to_owned()]], first.schema_ref()).is_err());
 }
