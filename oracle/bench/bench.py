@@ -11,10 +11,11 @@ import statistics
 import sys
 
 import compaction
+import health
 import loading
 
 MIB = 1 << 20
-BENCHMARKS = {"compact": compaction.Compaction, "load": loading.Loading}
+BENCHMARKS = {"compact": compaction.Compaction, "health": health.Health, "load": loading.Loading}
 PEERS = ["lakesmith", "deltalake", "spark"]
 
 
@@ -22,7 +23,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(sorted(BENCHMARKS)))
     parser.add_argument("--scale", type=float, default=0.1, help="compact: 1 is 10 million rows in 2,000 files")
-    parser.add_argument("--files", type=int, default=620_000, help="load: files in the table")
+    parser.add_argument("--files", type=int, default=620_000, help="load, health: files in the table")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS)
     parser.add_argument("--data", default=os.path.join(os.environ["LAKESMITH_ORACLE_HOME"], "bench"))

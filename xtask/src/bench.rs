@@ -17,7 +17,7 @@ pub(crate) struct Options {
     /// compact: size of the table; 1 is 10 million rows in 2,000 files, 1.8 GB
     #[arg(long, default_value_t = 0.1)]
     scale: f64,
-    /// load: files in the table
+    /// load, health: files in the table
     #[arg(long, default_value_t = 620_000)]
     files: u32,
     /// Runs of each contestant; medians are shown
@@ -38,6 +38,8 @@ enum Benchmark {
     Compact,
     /// Loading the log of a table of very many files
     Load,
+    /// The health check of such a table
+    Health,
 }
 
 /// Builds the release binary, makes the tables that are not there, runs the contestants in turn and prints one table for

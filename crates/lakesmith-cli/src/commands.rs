@@ -9,7 +9,8 @@ use lakesmith::op::{ApplyOptions, CheckpointOptions, HistoryOptions, Operation, 
 use lakesmith::{Cancel, DemoOptions, Error, ErrorKind, Progress, Result, Session, SessionOptions};
 
 use crate::args::{
-    ApplyArgs, Cli, DemoArgs, FsckArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, VacuumArgs, Verb,
+    ApplyArgs, Cli, DemoArgs, FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, VacuumArgs,
+    Verb,
 };
 use crate::exit::Failure;
 use crate::output::{Stdout, json, reference, tables};
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
         Verb::Optimize(args) => return context.optimize(*args),
         Verb::Reorg(args) => return context.reorg(*args),
         Verb::Vacuum(args) => return context.vacuum(*args),
+        Verb::Health(args) => return context.health(&args),
         Verb::Sql(args) => return context.sql(&args),
         Verb::Apply(args) => return context.apply(*args),
         Verb::Fsck(args) => return context.fsck(&args),
@@ -90,6 +92,22 @@ impl Context<'_> {
         let table = args.table.clone();
         let options = settings::of_reorg(&session, args)?;
         Ok(self.run(&session, &table, Operation::Reorg(options))?)
+    }
+
+    fn health(&mut self, args: &HealthArgs) -> Result<(), Failure> {
+        let session = self.session(None)?;
+        let options = settings::of_health(&session, args)?;
+        let started = Instant::now();
+        let report = session.run(&args.table.table, Operation::Health(options))?;
+        self.show(&report, started)?;
+        let (Report::Health(report), Some(severity)) = (report, args.fail_on) else { return Ok(()) };
+        match report.findings.iter().filter(|f| f.severity >= severity).count() {
+            0 => Ok(()),
+            count => {
+                let message = format!("the table has findings of severity {} or worse: {count}", severity.as_str());
+                Err(Failure::told(Error::new(ErrorKind::Limit, message).class("HEALTH_FINDINGS")))
+            }
+        }
     }
 
     fn vacuum(&mut self, args: VacuumArgs) -> Result<(), Failure> {

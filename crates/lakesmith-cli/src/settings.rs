@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use lakesmith::Session;
 use lakesmith::op::{
-    FsckOptions, Inventory, OptimizeOptions, ReorgOptions, StatisticsCheck, VacuumMode, VacuumOptions,
+    FsckOptions, HealthOptions, Inventory, OptimizeOptions, ReorgOptions, StatisticsCheck, VacuumMode, VacuumOptions,
 };
 use lakesmith::predicate::Expr;
 
-use crate::args::{FsckArgs, OptimizeArgs, ReorgArgs, ScopeArgs, Shared, StatsArg, TuningArgs, VacuumArgs};
+use crate::args::{FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, ScopeArgs, Shared, StatsArg, TuningArgs, VacuumArgs};
 use crate::exit::Failure;
 
 /// Settings that a session starts with: `--set`, which stands where SET stands.
@@ -49,6 +49,16 @@ pub(crate) fn of_optimize(session: &Session, args: OptimizeArgs) -> Result<Optim
     if let Some(columns) = args.zorder_by {
         options.zorder_by = columns.0;
     }
+    Ok(options)
+}
+
+/// Options of `health`.
+pub(crate) fn of_health(session: &Session, args: &HealthArgs) -> Result<HealthOptions, Failure> {
+    let mut options = session.health_options()?;
+    options.at = args.table.at();
+    options.deep = args.deep;
+    options.sizes.target_bytes = args.target_size.unwrap_or(options.sizes.target_bytes);
+    options.history_commits = args.history.unwrap_or(options.history_commits);
     Ok(options)
 }
 

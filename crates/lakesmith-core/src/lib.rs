@@ -7,6 +7,7 @@
 
 pub mod commit;
 pub mod error;
+pub mod health;
 pub mod op;
 pub mod plan;
 pub mod predicate;

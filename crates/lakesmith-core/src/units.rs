@@ -64,6 +64,19 @@ pub fn format_bytes(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
+/// `1234567` as `1,234,567`: for people.
+pub fn format_count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 fn split_number(text: &str) -> Result<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -113,6 +126,13 @@ mod tests {
         assert_eq!(parse_duration_ms("7 days").ok(), Some(604_800_000));
         assert_eq!(parse_duration_ms("1.5 s").ok(), Some(1_500));
         assert!(parse_duration_ms("7").is_err());
+    }
+
+    #[test]
+    fn counts_for_people() {
+        for (number, expected) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(format_count(number), expected);
+        }
     }
 
     #[test]

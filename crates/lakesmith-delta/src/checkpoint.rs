@@ -34,7 +34,7 @@ use crate::log_state::DeltaTable;
 use crate::log_view::ViewEngine;
 use crate::{features, log_cleanup, tip};
 
-const INTERVAL_DEFAULT: u64 = 10;
+pub(crate) const INTERVAL_DEFAULT: u64 = 10;
 /// Encoded bytes kept in memory before a row group is closed and sent.
 const ROW_GROUP_BYTES: usize = 32 << 20;
 

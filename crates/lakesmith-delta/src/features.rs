@@ -78,6 +78,28 @@ const READER_WRITER: [&str; 14] = [
     "redirectReaderWriter-preview",
 ];
 
+/// Features that change how the log is read, and those for readers of data files, as far as the direct reader of the log
+/// knows them.
+const SURVEYED: [&str; 11] = [
+    "columnMapping",
+    "deletionVectors",
+    "timestampNtz",
+    "typeWidening",
+    "typeWidening-preview",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+    "variantShredding",
+    "variantShredding-preview",
+    "variantType",
+    "variantType-preview",
+];
+
+/// True if the log of a table with this protocol means what the direct reader takes it to mean.
+pub(crate) fn can_be_surveyed(protocol: &Protocol) -> bool {
+    reader_version(protocol) <= READER_VERSION_FEATURES
+        && protocol.reader_features.iter().flatten().all(|f| SURVEYED.contains(&f.to_string().as_str()))
+}
+
 /// Every feature in force, sorted; the ones that an old protocol version implies are spelled out.
 pub fn expand(protocol: &Protocol) -> Vec<String> {
     let (reader, writer) = (reader_version(protocol), writer_version(protocol));

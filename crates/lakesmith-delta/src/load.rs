@@ -50,7 +50,7 @@ pub async fn load(store: &Store, root: &Location, at: TimeTravel, needs: Needs) 
     load_version(store, root, version, needs).await
 }
 
-async fn version_at(store: &Store, root: &Location, timestamp_ms: i64) -> Result<u64> {
+pub(crate) async fn version_at(store: &Store, root: &Location, timestamp_ms: i64) -> Result<u64> {
     let latest = load_version(store, root, None, Needs::default()).await?;
     let files = LogFiles::list(store, root).await?;
     CommitClock::of(&latest).version_at(store, root, &files, timestamp_ms).await
@@ -294,7 +294,7 @@ fn convert<T: DeserializeOwned>(action: &impl serde::Serialize) -> Result<T> {
         .map_err(|e| Error::internal("the kernel's view of the log could not be taken over").caused_by(e))
 }
 
-fn clustering_columns(
+pub(crate) fn clustering_columns(
     schema: &Schema,
     features: &[String],
     domains: &BTreeMap<String, String>,
@@ -329,7 +329,7 @@ fn clustering_columns(
     clustering.clustering_columns.into_iter().map(logical).collect::<Result<_>>().map(Some)
 }
 
-fn row_id_high_water_mark(domains: &BTreeMap<String, String>) -> Result<Option<i64>> {
+pub(crate) fn row_id_high_water_mark(domains: &BTreeMap<String, String>) -> Result<Option<i64>> {
     let Some(configuration) = domains.get(ROW_TRACKING_DOMAIN) else { return Ok(None) };
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]

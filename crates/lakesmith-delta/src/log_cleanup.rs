@@ -146,7 +146,7 @@ fn retention_ms(table: &DeltaTable) -> Result<i64> {
 }
 
 /// A value that can't be read protects everything.
-fn protected_before(table: &DeltaTable) -> u64 {
+pub(crate) fn protected_before(table: &DeltaTable) -> u64 {
     if !table.state.has_feature("checkpointProtection") {
         return 0;
     }

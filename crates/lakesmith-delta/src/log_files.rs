@@ -48,7 +48,7 @@ impl LogFiles {
         if files.commits.is_empty() && files.checkpoints.is_empty() { Err(not_a_table(root)) } else { Ok(files) }
     }
 
-    fn from_listing(folder: &Location, listing: Vec<ObjectInfo>) -> Self {
+    pub(crate) fn from_listing(folder: &Location, listing: Vec<ObjectInfo>) -> Self {
         let mut files = LogFiles::default();
         let mut named = Vec::with_capacity(listing.len());
         for info in listing {

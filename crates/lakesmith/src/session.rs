@@ -133,6 +133,14 @@ impl Session {
         self.settings.vacuum_options()
     }
 
+    /// Options of the health check as the settings have them.
+    ///
+    /// # Errors
+    /// Usage for a setting that cannot be read.
+    pub fn health_options(&self) -> Result<op::HealthOptions> {
+        Ok(op::HealthOptions { sizes: self.settings.optimize_options()?.sizes, ..op::HealthOptions::default() })
+    }
+
     pub(crate) fn open(&self, root: &Location) -> Result<Store> {
         match &self.options.store {
             Some(open) => open(root),

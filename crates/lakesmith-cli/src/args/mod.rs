@@ -1,5 +1,6 @@
 //! The command line's grammar. No default lives here: what is not given is left to the library.
 
+mod health;
 mod rewrite;
 mod vacuum;
 mod values;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use lakesmith::op::TimeTravel;
 
+pub(crate) use health::HealthArgs;
 pub(crate) use rewrite::{OptimizeArgs, ReorgArgs, ScopeArgs, TuningArgs};
 pub(crate) use vacuum::VacuumArgs;
 
@@ -32,6 +34,7 @@ Exit codes: 0 done (nothing to do is done), 2 usage, 3 refused by a guard, 4 con
 
 Examples:
   lakesmith demo
+  lakesmith health /lake/events
   lakesmith detail /lake/events
   lakesmith optimize s3://lake/events --target-size 256MiB --dry-run
   lakesmith sql \"OPTIMIZE delta.`/lake/events` WHERE day >= '2026-01-01'\"
@@ -77,6 +80,9 @@ pub(crate) enum Verb {
     /// Delete files that no version within the retention needs
     #[command(after_help = vacuum::EXAMPLES)]
     Vacuum(Box<VacuumArgs>),
+    /// Say what ails a table, how much, and which command cures it; served from the log alone
+    #[command(after_help = health::EXAMPLES)]
+    Health(HealthArgs),
     /// Show a table's size, layout, properties and protocol (DESCRIBE DETAIL)
     #[command(after_help = "Examples:\n  lakesmith detail /lake/events\n  \
         lakesmith detail s3://lake/events --version 12 --json\n  \

@@ -1,5 +1,6 @@
 //! Results on standard output.
 
+pub(crate) mod health;
 pub(crate) mod json;
 pub(crate) mod reference;
 pub(crate) mod tables;

@@ -42,6 +42,7 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
         Report::Properties(report) => {
             grid(out, &["key", "value"], &[], report.0.iter().map(|(k, v)| vec![k.clone(), v.clone()]))
         }
+        Report::Health(report) => super::health::report(out, report),
         Report::Checkpoint(report) => checkpoint(out, report),
         Report::Vacuum(report) => vacuum::report(out, report),
         Report::Done { version } => out.line(&format!("done; the table is at version {version}")),

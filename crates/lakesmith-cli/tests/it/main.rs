@@ -3,6 +3,7 @@
 
 mod checks;
 mod errors;
+mod health;
 mod plans;
 mod run;
 mod shell;

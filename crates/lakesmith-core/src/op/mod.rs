@@ -4,6 +4,7 @@ pub mod checkpoint;
 pub mod describe;
 pub mod entries;
 pub mod fsck;
+pub mod health;
 pub mod optimize;
 pub mod plan_file;
 pub mod properties;
@@ -13,6 +14,7 @@ pub use checkpoint::{CheckpointOptions, CheckpointReport, ExpiredLogFile, LogCle
 pub use describe::{DetailReport, FileEntry, FilesReport, HistoryEntry, HistoryOptions, HistoryReport, TimeTravel};
 pub use entries::{EntryList, EntrySource};
 pub use fsck::{FsckFinding, FsckOptions, FsckReport, StatisticsCheck};
+pub use health::{Finding, HealthOptions, HealthReport, HistogramBin, Severity};
 pub use optimize::{Compat, FileSizes, OptimizeMetrics, OptimizeOptions, OptimizeReport, ReorgOptions, RewriteLimits};
 pub use plan_file::{
     ApplyOptions, ApplyReport, NotApplied, PLAN_FORMAT, PlanEntry, PlanHeader, PlanLine, PlannedOperation,
@@ -36,6 +38,8 @@ pub enum Operation {
     History(HistoryOptions),
     /// The live files.
     Files(TimeTravel),
+    /// The health check.
+    Health(HealthOptions),
     /// SHOW TBLPROPERTIES, with one key or all.
     ShowProperties(Option<String>),
     /// ALTER TABLE … SET | UNSET TBLPROPERTIES
@@ -57,6 +61,7 @@ impl Operation {
             Operation::Detail(_) => "detail",
             Operation::History(_) => "history",
             Operation::Files(_) => "files",
+            Operation::Health(_) => "health",
             Operation::ShowProperties(_) => "show properties",
             Operation::AlterProperties(_) => "alter properties",
             Operation::Checkpoint(_) => "checkpoint",
@@ -78,6 +83,8 @@ pub enum Report {
     History(HistoryReport),
     /// The live files.
     Files(FilesReport),
+    /// The health check.
+    Health(Box<HealthReport>),
     /// SHOW TBLPROPERTIES
     Properties(PropertiesReport),
     /// VACUUM

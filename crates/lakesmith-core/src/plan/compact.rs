@@ -112,10 +112,14 @@ fn is_candidate(file: &DataFile<'_>, sizes: &FileSizes) -> bool {
 }
 
 fn has_too_many_deletes(file: &DataFile<'_>, sizes: &FileSizes) -> bool {
-    match (file.deletes, file.rows) {
-        (None, _) => false,
-        (Some(_), None | Some(0)) => true,
-        (Some(d), Some(rows)) => d.cardinality as f64 / rows as f64 > sizes.max_deleted_rows_ratio,
+    file.deletes.is_some_and(|d| deletes_too_many(file.rows, d.cardinality, sizes))
+}
+
+/// True if the rows that a file's vector deletes are reason enough to rewrite it; without a row count they are.
+pub(crate) fn deletes_too_many(rows: Option<u64>, deleted: u64, sizes: &FileSizes) -> bool {
+    match rows {
+        None | Some(0) => true,
+        Some(rows) => deleted as f64 / rows as f64 > sizes.max_deleted_rows_ratio,
     }
 }
 
@@ -125,15 +129,23 @@ fn is_worth_rewriting(state: &TableState, bin: &[FileId], options: &OptimizeOpti
     }
     let files = || bin.iter().map(|id| state.files.get(*id));
     let target = options.sizes.target_bytes.to_string();
-    // One file that was there when an earlier run made the outputs of its partition stood alone in its bin then; only
-    // because outputs shrank does it have company now, and packing it would make every run commit again.
-    let mut strangers = files().filter(|f| f.marks.tag(TARGET_TAG) != Some(target.as_str()));
-    let finished = match (strangers.next(), strangers.next()) {
-        (None, _) => true,
-        (Some(one), None) => last_run_ms.is_some_and(|last| one.modified_ms <= last),
-        (Some(_), Some(_)) => false,
-    };
+    let strangers = files().filter(|f| f.marks.tag(TARGET_TAG) != Some(target.as_str()));
+    let finished = is_settled(strangers.map(|f| f.modified_ms), last_run_ms);
     files().any(|f| has_too_many_deletes(&f, &options.sizes)) || (bin.len() > 1 && (options.force || !finished))
+}
+
+/// True if a bin is finished work: every file is an output for this target but for at most one, which was there when
+/// the newest output of its partition was made.
+///
+/// `strangers_modified_ms`: modification times of the files that are not such outputs.
+pub(crate) fn is_settled(mut strangers_modified_ms: impl Iterator<Item = i64>, last_run_ms: Option<i64>) -> bool {
+    match (strangers_modified_ms.next(), strangers_modified_ms.next()) {
+        (None, _) => true,
+        // It stood alone in its bin then; only because outputs shrank does it have company now, and packing it would
+        // make every run commit again.
+        (Some(one), None) => last_run_ms.is_some_and(|last| one <= last),
+        (Some(_), Some(_)) => false,
+    }
 }
 
 /// When the newest output for this target among `ids` was written.

@@ -21,7 +21,7 @@ struct Expected {
     clustering_columns: Vec<String>,
 }
 
-fn names() -> BTreeSet<String> {
+pub(crate) fn names() -> BTreeSet<String> {
     let folder = golden_folder();
     let entries =
         std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("no golden tables in {}: {e}", folder.display()));

@@ -3,6 +3,7 @@
 pub(crate) mod checkpoint;
 pub(crate) mod describe;
 pub(crate) mod fsck;
+pub(crate) mod health;
 pub(crate) mod optimize;
 pub(crate) mod properties;
 pub(crate) mod reorg;

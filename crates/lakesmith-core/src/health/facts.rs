@@ -1,0 +1,152 @@
+//! The numbers that a diagnosis needs beyond the files themselves.
+
+use std::collections::BTreeMap;
+
+use super::TalliedFiles;
+use crate::op::health::MaintenanceSummary;
+
+/// A number of files and their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct CountAndBytes {
+    /// Files.
+    pub files: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl CountAndBytes {
+    /// Counts a file.
+    pub fn add(&mut self, bytes: u64) {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// What the hint to the last checkpoint says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointHint {
+    /// There is none.
+    #[default]
+    Missing,
+    /// It cannot be read.
+    Damaged,
+    /// It names a checkpoint that is not there.
+    NamesMissing,
+    /// It names an older checkpoint than the newest.
+    Older,
+    /// It names the newest checkpoint.
+    Current,
+}
+
+/// The version checksum beside a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Checksum {
+    /// Files that it claims.
+    pub files: u64,
+    /// Bytes that it claims.
+    pub bytes: u64,
+}
+
+/// The state of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+pub struct LogFacts {
+    /// Files directly in the log's folder.
+    pub files: CountAndBytes,
+    /// Commits among them.
+    pub commits: u64,
+    /// Oldest commit that is still there.
+    pub oldest_commit: Option<u64>,
+    /// Newest complete checkpoint at or before the version.
+    pub checkpoint_version: Option<u64>,
+    /// Its bytes in the log's folder, sidecars not counted.
+    pub checkpoint_bytes: u64,
+    /// Commits after it.
+    pub commits_since_checkpoint: u64,
+    /// Their bytes.
+    pub bytes_since_checkpoint: u64,
+    /// Commits from one checkpoint to the next, as the table wants it.
+    pub checkpoint_interval: u64,
+    /// The hint; it is about the newest version whatever version is looked at.
+    pub last_checkpoint_hint: CheckpointHint,
+    /// Log files beyond the log's retention, no longer needed.
+    pub expired: CountAndBytes,
+    /// Retention of the log, milliseconds.
+    pub retention_ms: i64,
+    /// Checksum of the version, if one is there.
+    pub checksum: Option<Checksum>,
+}
+
+/// Files that left the table and that the log still names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct TombstoneFacts {
+    /// All of them.
+    pub all: CountAndBytes,
+    /// Those beyond the retention of deleted files: a VACUUM may delete what is still stored of them.
+    pub expired: CountAndBytes,
+    /// Tombstones that do not say their size.
+    pub without_size: u64,
+    /// Retention of deleted files, milliseconds.
+    pub retention_ms: i64,
+}
+
+/// Statistics by which readers skip files.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+pub struct StatisticsFacts {
+    /// Files whose statistics were looked at.
+    pub files_read: u64,
+    /// True if that is every live file.
+    pub complete: bool,
+    /// Files among them without any statistics.
+    pub files_without: u64,
+    /// Files among them without a number of rows.
+    pub files_without_rows: u64,
+    /// Columns that should have statistics and lack them in some of these files: dotted logical name, files.
+    pub columns_lacking: BTreeMap<String, u64>,
+    /// Columns that could have bounds but get none, because they come after the indexed ones: dotted logical names.
+    pub columns_not_indexed: Vec<String>,
+    /// Columns that get statistics.
+    pub columns_indexed: u64,
+    /// Clustering columns that get no statistics.
+    pub clustering_not_indexed: Vec<String>,
+}
+
+/// What a listing of the storage found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+pub struct StorageFacts {
+    /// Files below the table's root, without the log, hidden folders and tables of others.
+    pub stored: CountAndBytes,
+    /// Files that no version in the log refers to, live or removed.
+    pub orphans: CountAndBytes,
+    /// Files that a VACUUM may delete: not live, beyond the retention.
+    pub reclaimable: CountAndBytes,
+    /// Live data or vector files that are not there.
+    pub missing_files: u64,
+    /// Live data files whose size is not the log's.
+    pub wrong_size_files: u64,
+    /// Some of the paths of those.
+    pub examples: Vec<String>,
+    /// Live files outside the table's root, which were not looked for.
+    pub outside_files: u64,
+}
+
+/// Everything that [`super::diagnose`] looks at beyond the table's metadata.
+#[derive(Debug, Clone, Default)]
+pub struct HealthFacts {
+    /// The live files.
+    pub files: TalliedFiles,
+    /// The log.
+    pub log: LogFacts,
+    /// Tombstones.
+    pub tombstones: Option<TombstoneFacts>,
+    /// Statistics.
+    pub statistics: StatisticsFacts,
+    /// The storage.
+    pub storage: Option<StorageFacts>,
+    /// Last runs.
+    pub maintenance: MaintenanceSummary,
+    /// Why the table cannot be maintained: the reason, and the features that are at fault.
+    pub blocked: Option<(String, Vec<String>)>,
+    /// How the files were read.
+    pub source: &'static str,
+}
