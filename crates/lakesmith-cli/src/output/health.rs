@@ -131,7 +131,9 @@ fn histogram(report: &HealthReport, paint: Paint, lines: &mut Vec<String>) {
 }
 
 fn worst_partitions(report: &HealthReport, paint: Paint, lines: &mut Vec<String>) {
-    if report.worst_partitions.is_empty() {
+    // Without a finding about sizes the worst ones are well, too.
+    let ill = report.findings.iter().any(|f| f.id.ends_with("small-files") || f.id == "oversize-files");
+    if report.worst_partitions.is_empty() || !ill {
         return;
     }
     lines.push(String::new());
