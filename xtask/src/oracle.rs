@@ -42,7 +42,12 @@ impl Oracle {
         let program = self.scripts.join("services.py").into_os_string();
         let words = std::iter::once(command.get_program()).chain(command.get_args()).map(OsStr::to_os_string);
         let mut wrapped = self.python(std::iter::once(program).chain(words));
-        wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => wrapped.env(name, value),
+                None => wrapped.env_remove(name),
+            };
+        }
         if let Some(folder) = command.get_current_dir() {
             wrapped.current_dir(folder);
         }
@@ -57,4 +62,23 @@ fn home() -> Result<PathBuf> {
     }
     let cache = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
     Ok(cache.context("set HOME or LAKESMITH_ORACLE_HOME: nowhere to install the foreign readers")?.join("lakesmith"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_command_must_not_see_stays_hidden_while_services_are_up() {
+        let oracle = Oracle { home: "/h".into(), scripts: "/s".into() };
+        let mut command = Command::new("cargo");
+        command.arg("test").current_dir("/r").env("A", "1").env_remove("CARGO_PKG_NAME");
+        let wrapped = oracle.with_services(&command);
+        let words: Vec<_> = wrapped.get_args().collect();
+        assert_eq!(words, ["/s/services.py", "cargo", "test"]);
+        assert_eq!(wrapped.get_current_dir(), Some(Path::new("/r")));
+        let variable = |name: &str| wrapped.get_envs().find(|(n, _)| *n == name).map(|(_, value)| value);
+        assert_eq!(variable("A"), Some(Some(OsStr::new("1"))));
+        assert_eq!(variable("CARGO_PKG_NAME"), Some(None));
+    }
 }
