@@ -19,6 +19,7 @@ mod metered;
 pub mod open;
 pub mod presence;
 mod resume;
+mod single_delete;
 mod space;
 pub mod spill;
 pub mod store;

@@ -66,6 +66,11 @@ impl Counters {
         }
     }
 
+    /// A deletion that went past [`Metered`].
+    pub(crate) fn count_delete(&self) {
+        Self::add(&self.delete, 1);
+    }
+
     fn add(counter: &AtomicU64, amount: u64) {
         counter.fetch_add(amount, Ordering::Relaxed);
     }

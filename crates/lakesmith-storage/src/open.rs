@@ -6,10 +6,11 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use lakesmith_core::{Error, Result};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::memory::InMemory;
+use object_store::signer::Signer;
 use object_store::{ObjectStore, RetryConfig};
 
 use crate::encoding::redact;
@@ -114,21 +115,33 @@ fn hadoop_setting(key: &str, value: &str) -> Option<(String, String)> {
 /// In-process stores by name, so that two sessions of a process see the same `memory://name`.
 static MEMORY: LazyLock<Mutex<BTreeMap<String, Arc<InMemory>>>> = LazyLock::new(Mutex::default);
 
-pub(crate) fn open(root: &Location, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
+/// An object store, and what signs requests to it where it deletes in bulk only.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) signer: Option<Arc<dyn Signer>>,
+}
+
+pub(crate) fn open(root: &Location, options: &StoreOptions) -> Result<Opened> {
+    let mut signer = None;
     let remote = |store| Arc::new(Resuming::new(store, options.retry_timeout)) as Arc<dyn ObjectStore>;
-    Ok(match root.kind() {
+    let store = match root.kind() {
         Scheme::File => Arc::new(crate::local::LocalStore),
         Scheme::Memory => {
             let mut stores = MEMORY.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             Arc::clone(stores.entry(root.authority().to_owned()).or_default()) as Arc<dyn ObjectStore>
         }
-        Scheme::S3 => remote(s3(root, options)?),
+        Scheme::S3 => {
+            let store = s3(root, options)?;
+            signer = Some(Arc::clone(&store) as Arc<dyn Signer>);
+            remote(store)
+        }
         Scheme::Gcs => remote(gcs(root, options)?),
         Scheme::Abfss | Scheme::Azure => remote(azure(root, options)?),
-    })
+    };
+    Ok(Opened { store, signer })
 }
 
-fn s3(root: &Location, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
+fn s3(root: &Location, options: &StoreOptions) -> Result<Arc<AmazonS3>> {
     let mut builder = AmazonS3Builder::new().with_retry(options.retry());
     if options.endpoint_is_plain(&[
         "aws_endpoint_url",

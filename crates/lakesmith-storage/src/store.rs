@@ -16,6 +16,7 @@ use crate::failure::storage_error;
 use crate::location::{Location, Scheme};
 use crate::metered::{Counters, Metered, RequestCounts};
 use crate::open::{self, StoreOptions};
+use crate::single_delete::SingleDelete;
 use crate::upload::Upload;
 
 /// An object of the storage.
@@ -44,6 +45,7 @@ pub struct Store {
     inner: Arc<dyn ObjectStore>,
     counters: Arc<Counters>,
     root: Location,
+    single: Option<Arc<SingleDelete>>,
 }
 
 impl Store {
@@ -52,7 +54,10 @@ impl Store {
     /// # Errors
     /// `Usage` for settings that contradict each other; no request is sent yet.
     pub fn open(root: &Location, options: &StoreOptions) -> Result<Store> {
-        Ok(Self::from_object_store(open::open(root, options)?, root))
+        let opened = open::open(root, options)?;
+        let single = opened.signer.map(SingleDelete::new).transpose();
+        let single = single.map_err(|e| storage_error(e, "open", root))?;
+        Ok(Store { single: single.map(Arc::new), ..Self::from_object_store(opened.store, root) })
     }
 
     /// Wraps a store whose paths are the keys of `root`'s storage.
@@ -60,12 +65,35 @@ impl Store {
         let counters = Arc::new(Counters::default());
         let ranges_are_cheap = matches!(root.kind(), Scheme::File | Scheme::Memory);
         let inner = Arc::new(Metered::new(inner, Arc::clone(&counters), ranges_are_cheap));
-        Store { inner, counters, root: root.clone() }
+        Store { inner, counters, root: root.clone(), single: None }
     }
 
     /// The metered store as other libraries expect it. Its paths are [`Location::key`]s.
     pub fn object_store(&self) -> Arc<dyn ObjectStore> {
         Arc::clone(&self.inner)
+    }
+
+    /// Deletes one object, by a request of its own where bulk requests may not be understood.
+    pub(crate) async fn delete_single(&self, path: &Path) -> object_store::Result<()> {
+        match &self.single {
+            Some(single) => {
+                self.counters.count_delete();
+                single.delete(path).await
+            }
+            None => self.inner.delete(path).await,
+        }
+    }
+
+    /// True if the storage is known to refuse bulk deletion.
+    pub(crate) fn refuses_bulk(&self) -> bool {
+        self.single.as_ref().is_some_and(|single| single.bulk_is_refused())
+    }
+
+    /// The storage refused in bulk what it then took one by one.
+    pub(crate) fn note_bulk_refusal(&self) {
+        if let Some(single) = &self.single {
+            single.note_refusal();
+        }
     }
 
     /// The location that the store was opened for.

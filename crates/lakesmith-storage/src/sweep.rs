@@ -8,7 +8,7 @@ use lakesmith_core::op::{EntryList, SweptEntry};
 use lakesmith_core::plan::sweep::{Found, FoundKind, Guards, SweepReason, SweepRule, Verdict};
 use lakesmith_core::plan::{LogCleanupPlan, LogCut};
 use lakesmith_core::{Error, ErrorKind, Result};
-use object_store::ObjectStoreExt as _;
+use object_store::ObjectStore as _;
 use object_store::path::Path;
 use tokio::sync::mpsc;
 
@@ -373,26 +373,31 @@ async fn delete_batch(store: &Store, targets: Vec<Target>, each: &mut dyn FnMut(
     if targets.is_empty() {
         return Ok(());
     }
+    let asked = targets.len();
     let mut pending: BTreeMap<Path, Target> = targets.into_iter().map(|t| (t.path.clone(), t)).collect();
-    let inner = store.object_store();
-    let paths: Vec<_> = pending.keys().cloned().map(Ok).collect();
-    let mut results = inner.delete_stream(futures::stream::iter(paths).boxed());
-    while let Some(result) = results.next().await {
-        // A failure may stand for the whole request and does not always say for which object.
-        if let Ok(path) = result
-            && let Some(target) = pending.remove(&path)
-        {
-            each(target.swept(SweptOutcome::Gone))?;
+    if !store.refuses_bulk() {
+        let paths: Vec<_> = pending.keys().cloned().map(Ok).collect();
+        let mut results = store.object_store().delete_stream(futures::stream::iter(paths).boxed());
+        while let Some(result) = results.next().await {
+            // A failure may stand for the whole request and does not always say for which object.
+            if let Ok(path) = result
+                && let Some(target) = pending.remove(&path)
+            {
+                each(target.swept(SweptOutcome::Gone))?;
+            }
         }
     }
-    let singles = futures::stream::iter(pending.into_values()).map(|target| {
-        let inner = &inner;
-        async move { (inner.delete(&target.path).await, target) }
-    });
+    let bulk_failed = pending.len() == asked;
+    let mut singly = 0;
+    let singles = futures::stream::iter(pending.into_values())
+        .map(|target| async move { (store.delete_single(&target.path).await, target) });
     let mut singles = singles.buffered(SINGLES_IN_FLIGHT);
     while let Some((result, target)) = singles.next().await {
         let outcome = match result {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => SweptOutcome::Gone,
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => {
+                singly += 1;
+                SweptOutcome::Gone
+            }
             Err(e) => {
                 let reason = storage_error(e, "delete", &target.location).to_string();
                 tracing::warn!(path = %target.location, reason, "an object could not be deleted");
@@ -400,6 +405,9 @@ async fn delete_batch(store: &Store, targets: Vec<Target>, each: &mut dyn FnMut(
             }
         };
         each(target.swept(outcome))?;
+    }
+    if bulk_failed && singly > 0 {
+        store.note_bulk_refusal();
     }
     Ok(())
 }

@@ -4,4 +4,5 @@
 
 mod local;
 mod remote;
+mod single_delete;
 mod sweeping;
