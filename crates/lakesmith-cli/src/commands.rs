@@ -15,6 +15,7 @@ use crate::args::{
 use crate::exit::Failure;
 use crate::output::{Stdout, json, reference, tables};
 use crate::progress::Screen;
+use crate::prompt::{self, Step};
 use crate::{settings, signals};
 
 /// Where a command gets its session from and puts its results.
@@ -65,6 +66,10 @@ impl Context<'_> {
     fn session(&self, tuning: Option<&TuningArgs>) -> Result<Session> {
         let cancel = Cancel::default();
         signals::watch(cancel.clone(), Arc::clone(self.screen))?;
+        self.session_with(tuning, cancel)
+    }
+
+    fn session_with(&self, tuning: Option<&TuningArgs>, cancel: Cancel) -> Result<Session> {
         Session::new(SessionOptions {
             settings: settings::of_session(&self.shared),
             fixed: settings::fixed(tuning),
@@ -178,10 +183,14 @@ impl Context<'_> {
     }
 
     fn sql(&mut self, args: &SqlArgs) -> Result<(), Failure> {
-        let text = statements(args)?;
+        let Some(text) = statements(args)? else { return self.prompt(args) };
         let mut session = self.session(Some(&args.tuning))?;
+        self.statements(&mut session, &text)
+    }
+
+    fn statements(&mut self, session: &mut Session, text: &str) -> Result<(), Failure> {
         let mut started = Instant::now();
-        let done = session.sql(&text, &mut |result| {
+        let done = session.sql(text, &mut |result| {
             self.screen.clear();
             let written = if self.shared.json {
                 json::rows(self.out, &result)
@@ -194,7 +203,19 @@ impl Context<'_> {
             }
             delivered(written, result.report.as_ref(), self.out)
         });
-        done.map_err(|error| Failure::in_sql(error, &text))
+        self.screen.clear();
+        done.map_err(|error| Failure::in_sql(error, text))
+    }
+
+    /// Statements as they are typed.
+    fn prompt(&mut self, args: &SqlArgs) -> Result<(), Failure> {
+        let cancel = Cancel::default();
+        signals::watch_statements(cancel.clone(), Arc::clone(self.screen))?;
+        let mut session = self.session_with(Some(&args.tuning), cancel.clone())?;
+        prompt::read_statements(&cancel, &mut |step| match step {
+            Step::Line(text) => Ok(self.out.line(text).and_then(|()| self.out.flush())?),
+            Step::Statements(text) => self.statements(&mut session, text),
+        })
     }
 
     fn demo(&mut self, args: DemoArgs) -> Result<()> {
@@ -252,9 +273,10 @@ fn failed(report: &Report) -> Result<()> {
     }
 }
 
-fn statements(args: &SqlArgs) -> Result<String> {
+/// The statements that were given; `None` if they are to be typed on the terminal.
+fn statements(args: &SqlArgs) -> Result<Option<String>> {
     match (&args.statements, &args.file) {
-        (Some(text), _) if text != "-" => Ok(text.clone()),
+        (Some(text), _) if text != "-" => Ok(Some(text.clone())),
         (_, Some(path)) => {
             let error = |e: std::io::Error| {
                 let error = match e.kind() {
@@ -264,8 +286,9 @@ fn statements(args: &SqlArgs) -> Result<String> {
                 };
                 error.with("path", path.display()).caused_by(e)
             };
-            std::fs::read_to_string(path).map_err(error)
+            std::fs::read_to_string(path).map(Some).map_err(error)
         }
+        (None, None) if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() => Ok(None),
         (None, None) if std::io::stdin().is_terminal() => {
             Err(Error::usage("no statements: give them as an argument, with --file FILE, or on standard input"))
         }
@@ -274,7 +297,7 @@ fn statements(args: &SqlArgs) -> Result<String> {
             std::io::stdin().lock().read_to_string(&mut text).map_err(|e| {
                 Error::usage("cannot read statements from standard input, which must be UTF-8 text").caused_by(e)
             })?;
-            Ok(text)
+            Ok(Some(text))
         }
     }
 }

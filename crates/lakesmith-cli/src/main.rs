@@ -13,6 +13,7 @@ mod exit;
 mod logging;
 mod output;
 mod progress;
+mod prompt;
 mod settings;
 mod signals;
 

@@ -27,3 +27,23 @@ pub(crate) fn watch(cancel: Cancel, screen: Arc<Screen>) -> Result<()> {
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(work).map(drop).map_err(failed)
 }
+
+/// Watches while statements are typed one after the other: Ctrl-C stops the running one only, SIGTERM ends the process.
+///
+/// # Errors
+/// As [`watch`].
+pub(crate) fn watch_statements(cancel: Cancel, screen: Arc<Screen>) -> Result<()> {
+    let failed = |e: std::io::Error| Error::internal("cannot watch for signals").caused_by(e);
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    let work = move || {
+        for signal in signals.forever() {
+            if signal == SIGTERM {
+                screen.clear();
+                std::process::exit(i32::from(ErrorKind::Cancelled.exit_code()));
+            }
+            cancel.cancel();
+            screen.notice("stopping the statement after the step at hand");
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(work).map(drop).map_err(failed)
+}

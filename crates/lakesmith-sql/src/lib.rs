@@ -25,6 +25,6 @@ mod vacuum;
 pub use diagnostic::render_snippet;
 pub use grammar::{parse, parse_predicate};
 pub use operation::to_operation;
-pub use settings::{Settings, shown};
+pub use settings::{Settings, is_secret_setting, shown};
 pub use settings_table::{Setting, settings_reference};
 pub use statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef, VacuumClauses};

@@ -45,8 +45,13 @@ const REDACTED: &str = "*********(redacted)";
 
 /// The value of a setting as it may be shown.
 pub fn shown<'a>(key: &str, value: &'a str) -> &'a str {
+    if is_secret_setting(key) { REDACTED } else { value }
+}
+
+/// True if the setting's value is nobody else's business.
+pub fn is_secret_setting(key: &str) -> bool {
     let plain: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    if SECRET_KEYS.iter().any(|part| plain.contains(part)) { REDACTED } else { value }
+    SECRET_KEYS.iter().any(|part| plain.contains(part))
 }
 
 impl Settings {

@@ -15,6 +15,11 @@ impl Cancel {
         self.0.store(true, Ordering::SeqCst);
     }
 
+    /// Forgets the request, before the next piece of work.
+    pub fn reset(&self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+
     /// True once somebody asked.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::SeqCst)

@@ -232,7 +232,7 @@ pub(crate) enum StatsArg {
 /// Arguments of `sql`.
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
-    /// Statements, separated by semicolons; `-` or nothing reads them from standard input
+    /// Statements, separated by semicolons; `-` reads them from standard input, nothing too, or on a terminal as they are typed
     #[arg(value_name = "STATEMENTS", conflicts_with = "file")]
     pub(crate) statements: Option<String>,
     /// Read the statements from a file

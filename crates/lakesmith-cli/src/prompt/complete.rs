@@ -1,0 +1,139 @@
+//! Words that a half-typed one may become.
+
+/// Words of the statements that are understood.
+const WORDS: [&str; 44] = [
+    "ALTER",
+    "AND",
+    "APPLY",
+    "BETWEEN",
+    "BY",
+    "CASE",
+    "CURRENT_DATE()",
+    "CURRENT_TIMESTAMP()",
+    "DATE",
+    "DESCRIBE",
+    "DETAIL",
+    "DRY",
+    "ELSE",
+    "END",
+    "EXISTS",
+    "FALSE",
+    "FULL",
+    "HISTORY",
+    "HOURS",
+    "IF",
+    "IN",
+    "INTERVAL",
+    "IS",
+    "LIKE",
+    "LIMIT",
+    "LITE",
+    "NOT",
+    "NULL",
+    "OPTIMIZE",
+    "OR",
+    "PURGE",
+    "REORG",
+    "RESET",
+    "RETAIN",
+    "RUN",
+    "SET",
+    "SHOW",
+    "TABLE",
+    "TBLPROPERTIES",
+    "TIMESTAMP",
+    "TRUE",
+    "UNSET",
+    "VACUUM",
+    "WHERE",
+];
+const COMMANDS: [&str; 3] = ["\\?", "\\q", "\\timing"];
+
+/// Completes keywords, settings and commands.
+pub(super) struct Completer {
+    settings: Vec<String>,
+}
+
+impl Completer {
+    pub(super) fn new() -> Self {
+        let mut settings: Vec<String> = lakesmith::settings_reference().iter().map(|s| s.key.to_string()).collect();
+        settings.sort();
+        Self { settings }
+    }
+
+    /// Where the word before the end of `text` begins, and what it may become.
+    pub(super) fn complete(&self, text: &str) -> (usize, Vec<String>) {
+        let belongs = |c: char| c.is_alphanumeric() || "._\\?".contains(c);
+        let start =
+            text.rfind(|c: char| !belongs(c)).map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
+        let word = &text[start..];
+        if word.is_empty() || inside_quotes(&text[..start]) {
+            return (start, Vec::new());
+        }
+        let matches = |candidate: &&str| {
+            candidate.len() >= word.len()
+                && candidate.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
+        };
+        let words =
+            WORDS.iter().copied().filter(matches).map(|w| if is_lower(word) { w.to_lowercase() } else { w.into() });
+        let settings = self.settings.iter().map(String::as_str).filter(matches).map(str::to_owned);
+        let commands = COMMANDS.iter().copied().filter(matches).map(str::to_owned);
+        (start, words.chain(settings).chain(commands).collect())
+    }
+}
+
+fn is_lower(word: &str) -> bool {
+    word.chars().any(char::is_lowercase)
+}
+
+fn inside_quotes(text: &str) -> bool {
+    let mut open = None;
+    for c in text.chars() {
+        match open {
+            Some(quote) if quote == c => open = None,
+            Some(_) => {}
+            None if "'\"`".contains(c) => open = Some(c),
+            None => {}
+        }
+    }
+    open.is_some()
+}
+
+/// The longest beginning that all candidates share, without regard to case.
+pub(super) fn common_beginning(candidates: &[String]) -> String {
+    let Some((first, rest)) = candidates.split_first() else { return String::new() };
+    let mut length = first.len();
+    for other in rest {
+        let shared = first.char_indices().zip(other.chars()).find(|((_, a), b)| !a.eq_ignore_ascii_case(b));
+        length = length.min(shared.map_or(first.len().min(other.len()), |((at, _), _)| at));
+    }
+    first[..length].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_follow_the_case_of_what_is_typed_and_settings_are_found() {
+        let completer = Completer::new();
+        let complete = |text: &str| completer.complete(text);
+        assert_eq!(complete("OPTI"), (0, vec!["OPTIMIZE".to_owned()]));
+        assert_eq!(complete("optimize t wh"), (11, vec!["where".to_owned()]));
+        assert_eq!(complete("\\ti"), (0, vec!["\\timing".to_owned()]));
+        let (start, settings) = complete("SET lakesmith.mem");
+        assert_eq!((start, settings), (4, vec!["lakesmith.memory".to_owned()]));
+        assert!(complete("SET lakesmith.").1.len() > 3);
+        assert_eq!(complete("OPTIMIZE delta.`/opti").1, Vec::<String>::new());
+        assert_eq!(complete("").1, Vec::<String>::new());
+        assert_eq!(complete("a = 'ü' o").1, ["or", "optimize"].map(String::from).into_iter().rev().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn candidates_share_a_beginning() {
+        let of = |words: &[&str]| common_beginning(&words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["DESCRIBE"]), "DESCRIBE");
+        assert_eq!(of(&["DESCRIBE", "DETAIL"]), "DE");
+        assert_eq!(of(&[]), "");
+    }
+}
