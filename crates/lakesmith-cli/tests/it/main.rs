@@ -4,6 +4,8 @@
 mod checks;
 mod errors;
 mod health;
+#[cfg(target_os = "linux")]
+mod memory;
 mod plans;
 mod run;
 mod shell;
