@@ -234,6 +234,13 @@ pub struct HealthReport {
 }
 
 impl HealthReport {
+    /// The score and the findings in one line.
+    pub fn summary(&self) -> String {
+        let names: Vec<String> = self.findings.iter().map(|f| format!("{} ({})", f.id, f.severity.as_str())).collect();
+        let findings = if names.is_empty() { "nothing to complain about".to_owned() } else { names.join(", ") };
+        format!("health {} of 100: {findings}", self.score)
+    }
+
     /// The worst severity found.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|f| f.severity).max()
