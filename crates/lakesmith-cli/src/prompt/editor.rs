@@ -205,7 +205,7 @@ impl Typing {
 
     /// Leaves the text on the terminal and goes below it.
     fn leave(&mut self) -> Result<()> {
-        self.buffer.to_end();
+        self.buffer.go_to_end();
         self.draw()?;
         self.put("\r\n")
     }
