@@ -85,23 +85,6 @@ def test_our_commits_keep_sparks_checksums_going(spark, new_table, lakesmith):
 
 
 @pytest.mark.full
-def test_our_checkpoint_under_the_v2_policy(spark, new_table, lakesmith):
-    """It has the classic name and no sidecars; Spark starts from it, and goes on with its own."""
-    table = made(new_table(), spark, ", 'delta.checkpointPolicy'='v2', 'delta.checkpointInterval'='50'")
-    table.sql("DELETE FROM {t} WHERE id < 3")
-    assert lakesmith.json("checkpoint", table)["written"]
-    newest = table.forget_before_checkpoint()
-    spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    assert newest == table.version() and table.frame().count() == 117
-    table.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.checkpointInterval'='2')")
-    for k in range(3):
-        table.append(spark.range(1000 + k, 1001 + k))
-    assert lakesmith.optimize(table)["committed"]
-    spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    assert table.frame().count() == 120
-
-
-@pytest.mark.full
 def test_sidecars_of_old_checkpoints_go(spark, new_table, lakesmith):
     """What old V2 checkpoints alone refer to goes with them."""
     table = made(new_table(), spark, ", 'delta.checkpointPolicy'='v2', 'delta.checkpointInterval'='4', 'delta.logRetentionDuration'='interval 0 days',"
