@@ -35,7 +35,7 @@ pub use open::StoreOptions;
 pub use space::free_bytes;
 pub use spill::SpillWriter;
 pub use store::{ObjectInfo, PutOutcome, Store};
-pub use survey::{ListedEntry, Survey, Surveyor, survey};
+pub use survey::{ListedEntry, Survey, Surveyor, still_listed, survey};
 pub use sweep::{
     CheckpointProof, NOTES_FOLDER, SweepPlan, SweepReport, Swept, SweptOutcome, UncommittedProof, sweep, sweep_with,
 };

@@ -6,7 +6,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use lakesmith_core::Result;
 use lakesmith_core::op::{EntryList, KeptEntry, SweptEntry};
-use lakesmith_core::plan::sweep::{Found, FoundKind, Guards, NameRule, PathHash, SweepRule, Verdict};
+use lakesmith_core::plan::sweep::{Found, FoundKind, Guards, NameRule, PathHash, PathSet, SweepRule, Verdict};
 use object_store::ObjectMeta;
 
 use crate::control::Cancel;
@@ -50,6 +50,22 @@ pub async fn survey(store: &Store, root: &Location, rule: &SweepRule, cancel: &C
         surveyor.remote(store, cancel).await?;
     }
     surveyor.finish()
+}
+
+/// Which of `paths` below `root` the storage still lists: an answer that says "deleted" is a promise only.
+///
+/// # Errors
+/// `Unavailable` from the storage, `Cancelled`.
+pub async fn still_listed(store: &Store, root: &Location, paths: &PathSet, cancel: &Cancel) -> Result<PathSet> {
+    let mut listed = store.list_parallel(root, LISTINGS_IN_FLIGHT).try_ready_chunks(BATCH);
+    let mut found = Vec::new();
+    while let Some(batch) = listed.next().await {
+        cancel.check()?;
+        let batch = batch.map_err(|e| e.1)?;
+        let below = batch.iter().filter_map(|info| info.location.relative_to(root));
+        found.extend(below.filter(|path| paths.contains(path)).map(PathHash::of));
+    }
+    Ok(found.into_iter().collect())
 }
 
 /// A listing entry that was made elsewhere.

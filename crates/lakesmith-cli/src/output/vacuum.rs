@@ -13,7 +13,8 @@ use super::tables::{ROWS_A_TABLE, grid};
 /// Unavailable when it cannot be written or its lists cannot be read back.
 pub(super) fn report(out: &mut Stdout, report: &VacuumReport) -> Result<()> {
     if let Some(run) = &report.pardoned {
-        return out.line(&format!("the list of run {run} was dropped; nothing was deleted"));
+        let done = if report.dry_run { "would be" } else { "was" };
+        return out.line(&format!("the list of run {run} {done} dropped; nothing was deleted"));
     }
     let failed = report.failed.iter().map(|f| vec![f.path.clone(), f.reason.clone()]);
     if !report.dry_run {

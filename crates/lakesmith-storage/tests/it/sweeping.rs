@@ -7,7 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
-use lakesmith_storage::{Location, Store, SweepPlan, sweep};
+use lakesmith_core::plan::sweep::{PathHash, PathSet};
+use lakesmith_storage::{Cancel, Location, Store, SweepPlan, sweep};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -96,4 +97,16 @@ async fn objects_that_bulk_deletion_leaves_are_deleted_one_by_one() {
     assert!(report.failed[0].1.contains("locked"));
     let left: Vec<Location> = store.list(&root).await.unwrap().into_iter().map(|info| info.location).collect();
     assert_eq!(left, [root.join("locked")]);
+}
+
+#[tokio::test]
+async fn what_is_still_listed_is_not_gone() {
+    let root = Location::parse("memory://still/t").unwrap();
+    let store = Store::open(&root, &lakesmith_storage::StoreOptions::default()).unwrap();
+    for name in ["a b/x%", "y", "z"] {
+        store.put(&root.join(name), Bytes::from_static(b"x")).await.unwrap();
+    }
+    let asked: PathSet = ["a b/x%", "y", "gone"].into_iter().map(PathHash::of).collect();
+    let still = lakesmith_storage::still_listed(&store, &root, &asked, &Cancel::default()).await.unwrap();
+    assert_eq!(still, ["a b/x%", "y"].into_iter().map(PathHash::of).collect());
 }

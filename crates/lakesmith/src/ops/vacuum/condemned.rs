@@ -144,8 +144,8 @@ impl Condemned<'_> {
         }
     }
 
-    /// Drops the list of one run.
-    pub(super) fn pardon(&self, run: &str) -> Result<()> {
+    /// Drops the list of one run; a dry run only looks for it.
+    pub(super) fn pardon(&self, run: &str, dry_run: bool) -> Result<()> {
         let list = self.location(run);
         let known = self.lists()?.into_iter().find(|(location, _)| *location == list);
         match known {
@@ -155,6 +155,7 @@ impl Condemned<'_> {
             )
             .with("run", run)
             .with("path", list)),
+            Some((_, Some(_))) if dry_run => Ok(()),
             Some((_, Some(_))) => self.drop_lists(vec![list]),
         }
     }

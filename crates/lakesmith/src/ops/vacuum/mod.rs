@@ -15,11 +15,11 @@ use bytes::Bytes;
 use lakesmith_core::op::{
     Compat, EntryList, Report, SweptEntry, TimeTravel, VacuumFailure, VacuumMode, VacuumOptions, VacuumReport,
 };
-use lakesmith_core::plan::sweep::{NameRule, Retention, RetentionRequest, SweepRule};
+use lakesmith_core::plan::sweep::{NameRule, PathHash, PathSet, Retention, RetentionRequest, SweepRule};
 use lakesmith_core::{Error, Result};
 use lakesmith_delta::DeltaTable;
 use lakesmith_storage::{
-    Location, NOTES_FOLDER, SpillWriter, Store, Survey, SweepPlan, Swept, SweptOutcome, sweep_with,
+    Location, NOTES_FOLDER, SpillWriter, Store, Survey, SweepPlan, Swept, SweptOutcome, still_listed, sweep_with,
 };
 
 use self::condemned::Condemned;
@@ -59,7 +59,7 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &V
     };
     match &options.pardon {
         Some(run) => {
-            condemned.pardon(run)?;
+            condemned.pardon(run, options.dry_run)?;
             report.pardoned = Some(run.clone());
         }
         None => vacuum.run(&table, &condemned, &mut report)?,
@@ -197,13 +197,13 @@ impl<'a> Vacuum<'a> {
         self.session.options.cancel.check()?;
         let started = self.history.start(table, found)?;
         // Whatever was committed since the table was loaded may need a candidate.
-        let newest = load(self.session, self.store, self.root, TimeTravel::Latest, true)?;
+        let newest = load(self.session, self.store, self.root, TimeTravel::Latest, false)?;
         lakesmith_delta::check_writable(&newest)?;
-        let expected = started.unwrap_or(table.state.version);
-        let rule = if newest.state.version == expected && expected <= table.state.version + 1 {
+        let own = u64::from(started.is_some());
+        let rule = if newest.state.version == table.state.version + own {
             rule
         } else {
-            self.rule(&newest)?
+            self.rule(&load(self.session, self.store, self.root, TimeTravel::Version(newest.state.version), true)?)?
         };
         let mut done = self.delete(rule, found)?;
         done.version_after = self.history.end(&newest, &done, found)?.or(started);
@@ -237,6 +237,44 @@ impl<'a> Vacuum<'a> {
         progress.end();
         swept.map_err(|e| e.with("deleted", gone.len()))?;
         done.files = gone.finish()?;
+        if self.root.scheme() != "file" && self.options.mode == VacuumMode::Full && !done.files.is_empty() {
+            self.confirm(&mut done)?;
+        }
         Ok(done)
+    }
+
+    /// Lists again: only what the storage no longer shows is reported as gone.
+    fn confirm(&self, done: &mut Done) -> Result<()> {
+        let mut hashes = Vec::new();
+        done.files.for_each(|entry| {
+            hashes.push(PathHash::of(&entry.path));
+            Ok(())
+        })?;
+        let gone: PathSet = hashes.into_iter().collect();
+        let cancel = &self.session.options.cancel;
+        let still = match self.session.runtime.block_on(still_listed(self.store, self.root, &gone, cancel)) {
+            Ok(still) => still,
+            Err(error) => {
+                tracing::warn!(%error, "the deletions could not be confirmed by another listing");
+                return Ok(());
+            }
+        };
+        if still.is_empty() {
+            return Ok(());
+        }
+        let mut confirmed = SpillWriter::new();
+        std::mem::take(&mut done.files).for_each(|entry| {
+            if !still.contains(&entry.path) {
+                return confirmed.push(&entry);
+            }
+            done.bytes = done.bytes.saturating_sub(entry.size);
+            if done.failed.len() < FAILURES_SHOWN {
+                let reason = "the storage said that it is deleted, but still lists it".to_owned();
+                done.failed.push(VacuumFailure { path: entry.path, reason });
+            }
+            Ok(())
+        })?;
+        done.files = confirmed.finish()?;
+        Ok(())
     }
 }
