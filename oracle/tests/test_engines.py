@@ -59,7 +59,7 @@ def test_compaction_of_a_clustered_table_keeps_its_keys(new_table, lakesmith):
     assert table.detail().clusteringColumns == lakesmith.detail(table)["clusteringColumns"] == ["key"]
 
 
-def test_a_file_deleted_whole_leaves_with_its_vector(new_table, lakesmith):
+def test_a_file_deleted_whole_or_replaced_leaves_with_its_vector(new_table, lakesmith):
     table = create(new_table(), "id BIGINT, v STRING", properties(enableDeletionVectors="true"))
     insert(table, ["id", "'old'"], appends=3)
     table.sql("DELETE FROM {t} WHERE id % 10 = 3")
@@ -67,6 +67,15 @@ def test_a_file_deleted_whole_leaves_with_its_vector(new_table, lakesmith):
     assert sum(file["numRecords"] - file["deletedRows"] for file in lakesmith.files(table)) == table.frame().count() == 900
     compacted(table, lakesmith, removed=2, added=1)
     assert deltalake_reads(table) == 900
+    table.sql("DELETE FROM {t} WHERE id % 10 = 4")
+    tail = properties(enableDeletionVectors="true")
+    table.sql(f"CREATE OR REPLACE TABLE {{t}} USING delta {tail} AS SELECT /*+ REPARTITION(2) */ id, 'new' AS v FROM range(100)")
+    assert any(kind == "remove" and body.get("deletionVector") for kind, body in table.commit())
+    assert sum(file["numRecords"] for file in lakesmith.files(table)) == 100
+    compacted(table, lakesmith, removed=2, added=1)
+    lakesmith.run("checkpoint", table)
+    table.forget_before_checkpoint()
+    assert table.frame().where("v = 'new'").count() == deltalake_reads(table) == 100
 
 
 def test_the_last_microseconds_of_a_file_are_found(new_table, lakesmith):
@@ -77,6 +86,19 @@ def test_the_last_microseconds_of_a_file_are_found(new_table, lakesmith):
     for column in ("t", "n"):
         assert found(table, f"{column} >= TIMESTAMP'2026-01-01 00:00:00.1234'") == 1000
         assert found(table, f"{column} > TIMESTAMP'2026-01-01 00:00:00.123456'") == 0
+
+
+def test_statistics_of_quoted_names_of_nulls_and_of_numbers_that_are_none(new_table, lakesmith):
+    chosen = "`a.b`,s.`x.y`,s.z,none,d,f,`we``ird`"
+    table = create(new_table(), "id BIGINT, `a.b` INT, s STRUCT<`x.y`: INT, z: STRING, w: INT>, x BINARY, none STRING, d DOUBLE, f FLOAT, `we``ird` INT, rest INT",
+                   properties(dataSkippingStatsColumns=chosen))
+    insert(table, ["id", "CAST(id AS INT)", "named_struct('x.y', CAST(id AS INT), 'z', CAST(id AS STRING), 'w', 1)", "CAST('bytes' AS BINARY)", "CAST(null AS STRING)",
+                   "CASE id % 3 WHEN 0 THEN double('NaN') WHEN 1 THEN double('Infinity') ELSE id / 7 END",
+                   "CASE id % 2 WHEN 0 THEN float('-Infinity') ELSE float(id) END", "CAST(id AS INT)", "1"])
+    judged(table, lakesmith, removed=4)
+    assert found(table, "`a.b` = 7") == 1 and found(table, "none IS NULL") == 2000
+    assert table.frame().where("s.`x.y` = 7 AND `we``ird` = 7").count() == 1
+    assert table.frame().where("isnan(d)").count() == len([n for n in range(2000) if n % 3 == 0])
 
 
 def test_a_writers_own_metadata_is_found_behind_a_compaction(new_table, lakesmith, conf):

@@ -168,14 +168,16 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Makes sure that so many rows and bytes of one input fit the row group; false if they never will. Between this and
-    /// [`OutputFile::end_rows`], each root column gets these rows by [`OutputFile::merge`] or [`OutputFile::encode`].
+    /// Makes sure that so many rows and bytes of one input fit the row group; false if they would pass its rows, since
+    /// only encoded rows can be cut where it ends. Between this and [`OutputFile::end_rows`], each root column gets these
+    /// rows by [`OutputFile::merge`] or [`OutputFile::encode`].
     pub(crate) fn make_room(&mut self, rows: u64, bytes: u64) -> Result<bool> {
-        if self.packer.is_none() || rows > self.max_group_rows() || bytes > self.plan.memory_bytes {
+        let passes = self.group.rows.saturating_add(rows) > self.max_group_rows();
+        if self.packer.is_none() || passes || bytes > self.plan.memory_bytes {
             return Ok(false);
         }
         let held = self.group.memory() as u64;
-        if self.group.rows + rows > self.max_group_rows() || held + bytes > self.plan.memory_bytes {
+        if held + bytes > self.plan.memory_bytes {
             self.end_group()?;
         }
         Ok(true)

@@ -52,7 +52,7 @@ pub(crate) fn needed<T>(column: Option<T>, name: &str) -> Result<T, Odd> {
     column.ok_or_else(|| odd(format!("the checkpoint lacks the column {name}")))
 }
 
-pub(crate) fn text<'a>(array: Option<&'a StringArray>, row: usize) -> Option<&'a str> {
+pub(crate) fn text(array: Option<&StringArray>, row: usize) -> Option<&str> {
     array.filter(|a| a.is_valid(row)).map(|a| a.value(row))
 }
 
