@@ -1,6 +1,7 @@
 //! One function a verb: options from arguments, one call into the library, the result to the output.
 
 use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -59,6 +60,15 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
         }
     };
     done.map_err(Failure::from)
+}
+
+fn plan_file(operation: &Operation) -> Option<PathBuf> {
+    match operation {
+        Operation::Optimize(options) => options.limits.plan_out.clone(),
+        Operation::Reorg(options) => options.limits.plan_out.clone(),
+        Operation::Vacuum(options) => options.plan_out.clone(),
+        _ => None,
+    }
 }
 
 impl Context<'_> {
@@ -156,8 +166,13 @@ impl Context<'_> {
 
     fn run(&mut self, session: &Session, table: &str, operation: Operation) -> Result<()> {
         let started = Instant::now();
+        let plan = plan_file(&operation);
         let report = session.run(table, operation)?;
-        self.show(&report, started)
+        self.show(&report, started)?;
+        if let Some(plan) = plan {
+            self.screen.notice(&format!("the plan is in {0}; `lakesmith apply {0}` carries it out", plan.display()));
+        }
+        Ok(())
     }
 
     fn show(&mut self, report: &Report, started: Instant) -> Result<()> {

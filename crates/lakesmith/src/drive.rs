@@ -28,6 +28,8 @@ pub(crate) struct Driven {
     pub version_after: Option<u64>,
     /// Groups committed; ids refer to the table that was first loaded.
     pub done: Vec<GroupResult>,
+    /// Rows of these groups, equal before and after.
+    pub rows: u64,
     /// Groups given up because another writer touched their files.
     pub dropped: u64,
     /// Files that hold something that is not rewritten; their groups went on without them.
@@ -164,6 +166,7 @@ impl Drive<'_> {
                     let stays = |at: usize| outcomes[i].left_out.iter().any(|l| l.input == groups[i].files[at]);
                     let removed = origins[i].iter().enumerate().filter(|(at, _)| !stays(*at)).map(|(_, id)| *id);
                     driven.done.push(GroupResult { removed: removed.collect(), added_sizes });
+                    driven.rows += outcomes[i].rows_out;
                 }
                 // The groups were dropped after a winner took each version that they were part of.
                 let dropped = committed.groups_dropped.iter().flat_map(|i| outputs(worth[*i]));

@@ -27,7 +27,7 @@ pub(crate) struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-A TABLE is a path, a URL (s3://, abfss://, gs://, file://) or delta.`path`.
+A TABLE is a path, a URL (s3://, s3a://, gs://, abfss://, az://, file://) or delta.`path`.
 
 Exit codes: 0 done (nothing to do is done), 2 usage, 3 refused by a guard, 4 conflict, 5 unsupported feature,
 130 cancelled, 1 anything else.
@@ -37,7 +37,7 @@ Examples:
   lakesmith health /lake/events
   lakesmith detail /lake/events
   lakesmith optimize s3://lake/events --target-size 256MiB --dry-run
-  lakesmith sql \"OPTIMIZE delta.`/lake/events` WHERE day >= '2026-01-01'\"
+  lakesmith sql \"OPTIMIZE delta.\\`/lake/events\\` WHERE day >= '2026-01-01'\"
 
 `lakesmith VERB --help` has examples for each verb; `lakesmith config` lists every setting.";
 
@@ -111,11 +111,11 @@ pub(crate) enum Verb {
         lakesmith fsck s3://lake/events --stats --json\n  lakesmith fsck /lake/events --stats=data --memory 2GiB\n\n\
         Exits with 0 if all is well and with 1 if anything was found.")]
     Fsck(FsckArgs),
-    /// Run SQL statements in one session, in Spark's or Trino's spelling; the first failure stops
+    /// Run SQL statements in one session, in Spark's spelling; the first failure stops
     #[command(after_help = "Examples:\n  \
-        lakesmith sql \"OPTIMIZE delta.`/lake/events`; DESCRIBE HISTORY delta.`/lake/events` LIMIT 1\"\n  \
+        lakesmith sql 'OPTIMIZE delta.`/lake/events`; DESCRIBE HISTORY delta.`/lake/events` LIMIT 1'\n  \
         lakesmith sql --file nightly.sql\n  \
-        echo \"DESCRIBE DETAIL delta.`/lake/events`\" | lakesmith sql --json")]
+        echo 'DESCRIBE DETAIL delta.`/lake/events`' | lakesmith sql --json")]
     Sql(SqlArgs),
     /// Make a table of many small files, repair it and prove that every row is still there
     #[command(after_help = "Examples:\n  lakesmith demo\n  lakesmith demo --dir /tmp/lakesmith-demo --rows 1000000")]

@@ -9,7 +9,7 @@ use lakesmith::op::{
     OptimizeReport, Report,
 };
 use lakesmith::plan::KeptLogFile;
-use lakesmith::units::format_bytes;
+use lakesmith::units::{format_bytes, format_count};
 use lakesmith::{Result, SqlResult};
 use serde_json::Value;
 
@@ -134,7 +134,7 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
         });
         grid(out, &["group", "partition", "files", "bytes"], &[0, 2, 3], rows)?;
         return out.line(&format!(
-            "dry run of {}: {planned_files} files, {} in {} groups would be rewritten; nothing was written",
+            "dry run of {}: {planned_files} files, {} in {} groups would be rewritten; the table was not changed",
             report.path,
             format_bytes(planned_bytes),
             report.planned.len(),
@@ -145,14 +145,21 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
         None if report.groups_dropped > 0 => {
             format!("{} (other writers changed every group's files)", report.version_before)
         }
-        None => format!("{} (nothing to do)", report.version_before),
+        None => format!("{} (nothing was rewritten)", report.version_before),
     };
+    if report.version_after.is_none() && report.groups_dropped == 0 && report.left_out.is_empty() {
+        return out.line(&format!(
+            "nothing to do at version {} of {}: {} files considered",
+            report.version_before, report.path, metrics.total_considered_files
+        ));
+    }
     let ratio = if before > 0 { format!(" ({:.1} %)", after as f64 * 100.0 / before as f64) } else { String::new() };
     let mut rows = vec![
         ("table", report.path.clone()),
         ("version", version),
         ("files", format!("{} -> {}", metrics.num_files_removed, metrics.num_files_added)),
         ("bytes", format!("{} -> {}{ratio}", format_bytes(before), format_bytes(after))),
+        ("rows", rows_checked(report)),
         ("groups done", report.groups_done.to_string()),
         ("groups dropped", report.groups_dropped.to_string()),
         ("files considered", format!("{}, {} left alone", metrics.total_considered_files, metrics.total_files_skipped)),
@@ -170,6 +177,12 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
         out.line(&printable(&format!("left out: {}{column}: {}", file.path, file.reason)))?;
     }
     Ok(())
+}
+
+fn rows_checked(report: &OptimizeReport) -> String {
+    let rows = format_count(report.rows);
+    let also = if report.verified { ", content hash equal" } else { "" };
+    format!("{rows} -> {rows}{also}")
 }
 
 fn histories(out: &mut Stdout, report: &HistoryReport) -> Result<()> {

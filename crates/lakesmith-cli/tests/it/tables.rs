@@ -43,7 +43,7 @@ fn a_dry_run_plans_and_writes_nothing() {
     let plan = run(&["optimize", &table, "--dry-run", "--json"]).json();
     assert_eq!(plan["committed"], false);
     assert!(!plan["planned"].as_array().unwrap().is_empty());
-    assert!(run(&["optimize", &table, "--dry-run"]).out.contains("nothing was written"));
+    assert!(run(&["optimize", &table, "--dry-run"]).out.contains("the table was not changed"));
     assert_eq!(run(&["detail", &table, "--json"]).json()["version"], before["version"]);
 }
 

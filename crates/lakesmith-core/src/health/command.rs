@@ -45,6 +45,14 @@ impl Cure {
         self.write(&format!("checkpoint {} --clean-log", self.table))
     }
 
+    pub(super) fn fsck(&self) -> String {
+        format!("lakesmith fsck {}", self.table)
+    }
+
+    pub(super) fn readable_versions(&self) -> String {
+        format!("lakesmith history {} --readable", self.table)
+    }
+
     fn write(&self, command: &str) -> Option<String> {
         (!self.blocked).then(|| format!("lakesmith {command}"))
     }

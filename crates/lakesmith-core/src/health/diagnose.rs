@@ -29,13 +29,15 @@ pub fn diagnose(state: &TableState, facts: HealthFacts, options: &HealthOptions,
     let partitions = per_partition(&facts.files, &packings, small_below);
     let sizes = sizes(&facts.files, &packings, options, small_below);
     let deletes = deletes(&facts.files, options);
+    // What is broken is repaired first: a rewrite would fail, and a vacuum could take what a repair needs.
+    let is_damaged = facts.storage.as_ref().is_some_and(|found| found.missing_files > 0 || found.wrong_size_files > 0);
     let subject = Subject {
         state,
         facts: &facts,
         sizes: &sizes,
         deletes: &deletes,
         partitions: &partitions,
-        cure: Cure::new(&state.location, options.sizes.target_bytes, facts.blocked.is_some()),
+        cure: Cure::new(&state.location, options.sizes.target_bytes, facts.blocked.is_some() || is_damaged),
         now_ms,
     };
     let mut findings = checks::all(&subject);

@@ -225,6 +225,10 @@ pub struct OptimizeReport {
     pub committed: bool,
     /// Spark's metrics.
     pub metrics: OptimizeMetrics,
+    /// Rows that were moved: counted in the footers of the inputs, less the deleted ones, and again in the outputs.
+    pub rows: u64,
+    /// Whether a content hash of inputs and outputs was compared as well.
+    pub verified: bool,
     /// Groups committed.
     pub groups_done: u64,
     /// Groups dropped because another writer touched their files.

@@ -129,6 +129,8 @@ impl Rewrite<'_> {
             version_after: driven.version_after,
             committed: driven.version_after.is_some(),
             metrics,
+            rows: driven.rows,
+            verified: self.limits.verify && !driven.done.is_empty(),
             groups_done: driven.done.len() as u64,
             groups_dropped: driven.dropped,
             left_out: driven.left_out.into_iter().map(left_out).collect(),

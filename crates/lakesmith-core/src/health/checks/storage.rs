@@ -14,13 +14,14 @@ const OVERDUE_MS: i64 = 30 * DAY_MS;
 pub(super) fn missing_files(s: &Subject<'_>) -> Option<Finding> {
     let storage = s.facts.storage.as_ref().filter(|f| f.missing_files > 0)?;
     let message = format!(
-        "{} of the table {} not on the storage: readers fail; `lakesmith fsck` tells which versions can still be read; restore {} from a backup",
+        "{} of the table {} not on the storage: readers fail; restore {} from a backup, or go back to a version that can still be read",
         plural(storage.missing_files, "file"),
         if storage.missing_files == 1 { "is" } else { "are" },
         if storage.missing_files == 1 { "it" } else { "them" },
     );
     let evidence = json!({"missing_files": storage.missing_files, "examples": storage.examples});
-    Some(finding("missing-files", Severity::Critical, 60.0, message, evidence))
+    let command = Some(s.cure.readable_versions());
+    Some(Finding { command, ..finding("missing-files", Severity::Critical, 60.0, message, evidence) })
 }
 
 /// Live files that are not what the log says.
@@ -32,7 +33,8 @@ pub(super) fn wrong_sizes(s: &Subject<'_>) -> Option<Finding> {
         if storage.wrong_size_files == 1 { "has" } else { "have" },
     );
     let evidence = json!({"wrong_size_files": storage.wrong_size_files, "examples": storage.examples});
-    Some(finding("wrong-file-sizes", Severity::Critical, 40.0, message, evidence))
+    let command = Some(s.cure.fsck());
+    Some(Finding { command, ..finding("wrong-file-sizes", Severity::Critical, 40.0, message, evidence) })
 }
 
 /// Files that a VACUUM may delete: exact after a look at the storage, else what the log still names.
