@@ -35,6 +35,8 @@ use crate::{check_writable, checkpoint, version_checksum};
 /// The first wait after a lost race; it doubles up to the last.
 const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 const BACKOFF_LAST: Duration = Duration::from_secs(5);
+/// Times that an empty commit is looked at again, over a few seconds, before it is an error.
+const EMPTY_READS_MAX: u32 = 8;
 /// How long a stop request may go unnoticed.
 const CANCEL_TICK: Duration = Duration::from_millis(100);
 /// Failed puts of one version that is known to be free. The storage repeats a request by itself, so a put that still
@@ -404,13 +406,30 @@ impl Committer<'_> {
         }
     }
 
-    /// A commit's bytes; `None` if it does not exist. Retries while the storage does not answer.
+    /// A commit's bytes; `None` if it does not exist. Retries while the storage does not answer, and while the commit is
+    /// empty: a writer without atomic puts may be about to fill it.
     async fn read(&self, version: u64) -> Result<Option<Bytes>> {
         let location = self.location(version);
-        match self.patiently(async || self.store.get(&location).await).await {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.with("version", version)),
+        let empty = || {
+            Error::corrupt(
+                "another writer's commit is empty, so what it did to the table is not known; nothing was committed; run \
+                 again when it is filled, or restore it from a copy",
+            )
+            .with("path", &location)
+            .with("version", version)
+        };
+        let mut empty_reads = 0;
+        loop {
+            match self.patiently(async || self.store.get(&location).await).await {
+                Ok(bytes) if !bytes.trim_ascii().is_empty() => return Ok(Some(bytes)),
+                Ok(_) if empty_reads >= EMPTY_READS_MAX => return Err(empty()),
+                Ok(_) => {
+                    empty_reads += 1;
+                    self.wait(empty_reads, empty).await?;
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error.with("version", version)),
+            }
         }
     }
 

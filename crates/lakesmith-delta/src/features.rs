@@ -137,6 +137,14 @@ fn version(version: impl TryInto<u32>) -> u32 {
 /// readers don't agree on the live files.
 pub fn check_writable(table: &DeltaTable) -> Result<()> {
     check_features(table)?;
+    if let Some(version) = table.log.empty_commit {
+        return Err(Error::corrupt(
+            "a commit of the log is empty, so what it did to the table is not known; nothing was changed. Run again when \
+             its writer has filled it, or restore it from a copy",
+        )
+        .with("path", &table.state.location)
+        .with("version", version));
+    }
     match &table.log.two_spellings {
         None => Ok(()),
         Some(two) => Err(Error::corrupt(format!(

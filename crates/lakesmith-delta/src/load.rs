@@ -210,6 +210,7 @@ impl Loader<'_> {
             commit_timestamp_ms,
             in_commit_timestamps,
             checkpoint_version: log_segment.checkpoint_version,
+            empty_commit: self.empty_commit(),
             view: self.view.clone(),
             two_spellings: None,
         };
@@ -231,6 +232,12 @@ impl Loader<'_> {
         .class("DELTA_TRUNCATED_TRANSACTION_LOG")
         .with("path", self.root)
         .with("version", self.snapshot.version()))
+    }
+
+    fn empty_commit(&self) -> Option<u64> {
+        let listed = &self.snapshot.log_segment().listed;
+        let mut commits = listed.ascending_commit_files.iter().chain(&listed.latest_commit_file);
+        commits.find(|commit| commit.location.size == 0).map(|commit| commit.version)
     }
 
     fn domains(&self) -> Result<BTreeMap<String, String>> {

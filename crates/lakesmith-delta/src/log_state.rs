@@ -35,6 +35,8 @@ pub struct LogState {
     pub in_commit_timestamps: bool,
     /// Version of the checkpoint that the version was built from.
     pub checkpoint_version: Option<u64>,
+    /// A commit without a byte: what it did is lost, or about to be written.
+    pub(crate) empty_commit: Option<u64>,
     /// What of the log was looked at.
     pub(crate) view: LogView,
     /// A file whose path the log spells in two ways: readers don't agree on which files are live.

@@ -100,6 +100,7 @@ impl Tip {
             commit_timestamp_ms: 0,
             in_commit_timestamps: false,
             checkpoint_version: None,
+            empty_commit: None,
             view: LogView::default(),
             two_spellings: None,
         };

@@ -65,7 +65,7 @@ pub async fn removed_files(
 ) -> Result<()> {
     let files = LogFiles::list(store, root).await?;
     let first = match read_info(store, root).await? {
-        Some(last) => last + 1,
+        Some(last) => last.saturating_add(1),
         None => 0,
     };
     let wanted: Vec<_> = files.commits.iter().filter(|c| (first..=covered).contains(&c.version)).cloned().collect();

@@ -132,6 +132,16 @@ impl<'a> Surveyor<'a> {
                 let found = Found { path, kind: FoundKind::Folder { empty } };
                 self.judge(&found, 0, None)
             }
+            Walked::Link { path, target } => {
+                let location = self.root.with_key(path.as_ref());
+                if let Some(path) = location.relative_to(self.root) {
+                    self.guards.note(path);
+                }
+                if let Some(below) = target.as_deref().and_then(|target| below(target, self.root)) {
+                    self.guards.note_link(&below);
+                }
+                Ok(())
+            }
             Walked::Closed(path) => {
                 let location = self.root.with_key(path.as_ref());
                 if let Some(path) = location.relative_to(self.root) {
@@ -269,6 +279,13 @@ where
     let mut left = SpillWriter::new();
     list.for_each(|entry| if drop(&entry) { Ok(()) } else { left.push(&entry) })?;
     left.finish()
+}
+
+/// The on-disk path below the root of a place told by its real path.
+fn below(target: &std::path::Path, root: &Location) -> Option<String> {
+    let root = std::fs::canonicalize(root.local_path()?).ok()?;
+    let below = target.strip_prefix(root).ok()?.to_str()?;
+    (!below.is_empty()).then(|| below.to_owned())
 }
 
 fn local_walk(

@@ -4,22 +4,31 @@ use lakesmith_core::{Error, Result};
 use lakesmith_sql::TableRef;
 use lakesmith_storage::Location;
 
+/// A local path in which `..` follows a link leads elsewhere than its text says: the system decides.
+fn location(text: &str) -> Result<Location> {
+    let climbs = !Location::is_absolute(text) && text.split('/').any(|part| part == "..");
+    match climbs.then(|| std::fs::canonicalize(text)) {
+        Some(Ok(real)) => Location::parse(&real.to_string_lossy()),
+        _ => Location::parse(text),
+    }
+}
+
 /// A path, a URL or ``delta.`path` ``.
 pub(crate) fn parse(text: &str) -> Result<Location> {
     let trimmed = text.trim();
     match trimmed.strip_prefix("delta.`").and_then(|rest| rest.strip_suffix('`')) {
-        Some(path) => Location::parse(&path.replace("``", "`")),
+        Some(path) => location(&path.replace("``", "`")),
         None if trimmed.starts_with("iceberg.`") => Err(Error::unsupported(
             "Iceberg tables are not supported in this version; name a Delta table by its path or delta.`path`",
         )),
-        None => Location::parse(text),
+        None => location(text),
     }
 }
 
 /// A table of a SQL statement.
 pub(crate) fn of_sql(table: &TableRef) -> Result<Location> {
     match table {
-        TableRef::Path(path) => Location::parse(path),
+        TableRef::Path(path) => location(path),
         TableRef::Name(parts) => Err(Error::usage(format!(
             "the table or view `{}` cannot be found: this version has no catalog; name the table by its path, as in \
              delta.`/path/to/table`",

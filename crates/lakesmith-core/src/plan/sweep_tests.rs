@@ -77,6 +77,16 @@ fn removed_files_follow_the_log_and_not_their_age() {
 }
 
 #[test]
+fn what_a_link_in_the_table_leads_to_stays() {
+    let rule = rule(retention(0, true), |_| {});
+    let mut guards = Guards::default();
+    guards.note_link("real");
+    let judge = |path| rule.judge(&Found { path, kind: file(path, 400 * DAY).kind }, &guards);
+    assert_eq!(judge("real/part-0.parquet"), Verdict::Keep(KeepReason::Linked));
+    assert_eq!(judge("really"), Verdict::Delete(SweepReason::Unreferenced));
+}
+
+#[test]
 fn a_file_without_a_time_stays() {
     let rule = rule(retention(0, true), |_| {});
     for modified_ms in [None, Some(0), Some(-5)] {

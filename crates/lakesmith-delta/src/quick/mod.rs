@@ -374,6 +374,7 @@ impl DirectReader {
             commit_timestamp_ms,
             in_commit_timestamps: own_clock,
             checkpoint_version: segment.checkpoint.as_ref().map(|(version, _)| *version),
+            empty_commit: None,
             view: LogView::default(),
             two_spellings: None,
         };

@@ -195,3 +195,31 @@ async fn two_rewriters_keep_every_row_in_every_interleaving() {
     assert!(ends.iter().all(|(dropped, _)| *dropped == 1), "one of the two loses the shared group each time");
     assert!(ends.iter().any(|(_, lost)| *lost == 1) && ends.iter().any(|(_, lost)| *lost == 0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_winner_that_is_still_empty_is_waited_for_and_never_taken_for_nothing() {
+    let bench = Bench::plain().await;
+    let base = bench.load().await;
+    bench.store.put(&bench.commit_location(1), bytes::Bytes::new()).await.unwrap();
+    let (store, location) = (bench.store.clone(), bench.commit_location(1));
+    let filling = tokio::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+        store.put(&location, bytes::Bytes::from(crate::commit_bench::remove("a").to_string())).await.unwrap();
+    });
+    let committed = bench.committed(&base, &edit(&base, &[(&["a", "b"], "x"), (&["c", "d"], "y")])).await;
+    filling.await.unwrap();
+    assert_eq!((committed.version, committed.groups_dropped), (2, vec![0]));
+
+    let bench = Bench::plain().await;
+    let base = bench.load().await;
+    bench.store.put(&bench.commit_location(1), bytes::Bytes::new()).await.unwrap();
+    let CommitResult::Failed { error, tried_versions, .. } =
+        bench.commit(&base, &edit(&base, &[(&["a", "b"], "x")])).await
+    else {
+        panic!()
+    };
+    assert_eq!((error.kind(), error.context_value("version")), (lakesmith_core::ErrorKind::Corrupt, Some("1")));
+    assert!(tried_versions.is_empty() && bench.actions(2).await.is_none());
+    let loaded = bench.load().await;
+    assert_eq!(lakesmith_delta::check_writable(&loaded).unwrap_err().kind(), lakesmith_core::ErrorKind::Corrupt);
+}

@@ -39,7 +39,7 @@ fn walk_into(prefix: Path, after: Option<&Path>, sender: &mpsc::Sender<Result<Ob
     while let Some(folder) = folders.pop() {
         for entry in entries(&folder)? {
             match entry? {
-                Entry::Other => {}
+                Entry::Other | Entry::Link(..) => {}
                 Entry::Folder(path) => folders.push(path),
                 Entry::File(path, entry) => {
                     if after.is_some_and(|after| path <= *after) {
@@ -61,7 +61,7 @@ pub(super) fn folder(prefix: &Path) -> Result<ListResult> {
     let mut found = ListResult { common_prefixes: Vec::new(), objects: Vec::new() };
     for entry in entries(prefix)? {
         match entry? {
-            Entry::Other => {}
+            Entry::Other | Entry::Link(..) => {}
             Entry::Folder(path) => found.common_prefixes.push(path),
             Entry::File(path, entry) => {
                 if let Some(metadata) = metadata(&entry, &path)? {
@@ -78,7 +78,9 @@ pub(super) fn folder(prefix: &Path) -> Result<ListResult> {
 pub(super) enum Entry {
     Folder(Path),
     File(Path, DirEntry),
-    /// Nothing that a table can hold: a socket, a broken link, a link to a folder, a name that is no text.
+    /// A link to a folder, or a broken one, which listings leave out.
+    Link(Path, PathBuf),
+    /// Nothing that a table can hold: a socket, a name that is no text.
     Other,
 }
 
@@ -107,7 +109,7 @@ fn classify(folder: &Path, entry: io::Result<DirEntry>) -> Result<Entry> {
     let kind = entry.file_type().map_err(|e| io_failure(e, &path))?;
     if kind.is_symlink() {
         let leads_to_file = std::fs::metadata(entry.path()).is_ok_and(|m| m.is_file());
-        return Ok(if leads_to_file { Entry::File(path, entry) } else { Entry::Other });
+        return Ok(if leads_to_file { Entry::File(path, entry) } else { Entry::Link(path, entry.path()) });
     }
     Ok(if kind.is_dir() {
         Entry::Folder(path)

@@ -1,5 +1,7 @@
 //! Walking a folder with everything that a sweep wants to know: also folders, empty ones and those left alone.
 
+use std::path::PathBuf;
+
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use object_store::path::Path;
@@ -25,6 +27,11 @@ pub(crate) enum Walked {
     },
     /// A folder that was not entered.
     Closed(Path),
+    /// A link and where it really leads, if anywhere.
+    Link {
+        path: Path,
+        target: Option<PathBuf>,
+    },
 }
 
 /// Decides by its name whether a folder is entered.
@@ -98,10 +105,18 @@ impl Walk {
                 }
                 Entry::File(path, entry) => {
                     opened.empty = false;
+                    if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                        let target = std::fs::canonicalize(entry.path()).ok();
+                        self.send(Walked::Link { path: path.clone(), target })?;
+                    }
                     match metadata(&entry, &path)? {
                         Some(metadata) => self.send(Walked::File(object_meta(&metadata, path)?))?,
                         None => true,
                     }
+                }
+                Entry::Link(path, link) => {
+                    opened.empty = false;
+                    self.send(Walked::Link { path, target: std::fs::canonicalize(link).ok() })?
                 }
                 Entry::Other => {
                     opened.empty = false;

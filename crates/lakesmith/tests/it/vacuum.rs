@@ -322,3 +322,51 @@ fn a_clock_that_is_ahead_of_the_storages_makes_no_file_old() {
     };
     assert_eq!((paths(&report), kept(&report)), (vec![], vec!["about-to-be-committed.parquet: too_young".to_owned()]));
 }
+
+#[cfg(unix)]
+#[test]
+fn what_links_in_the_table_lead_to_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = golden("orphans", dir.path());
+    std::fs::create_dir_all(table.join("real")).unwrap();
+    std::fs::create_dir_all(table.join("inner/elsewhere")).unwrap();
+    for file in ["real/part-0.parquet", "target.parquet", "inner/part-0.parquet", "plain-old.parquet"] {
+        std::fs::write(table.join(file), "x").unwrap();
+        age(&table.join(file), 60 * DAY);
+    }
+    std::os::unix::fs::symlink(table.join("real"), table.join("link")).unwrap();
+    std::os::unix::fs::symlink(table.join("target.parquet"), table.join("_link.parquet")).unwrap();
+    // The log of a table inside is a link.
+    std::os::unix::fs::symlink(table.join("inner/elsewhere"), table.join("inner/_delta_log")).unwrap();
+    vacuum(&table, at_once()).unwrap();
+    for file in ["real/part-0.parquet", "target.parquet", "inner/part-0.parquet"] {
+        assert!(table.join(file).exists(), "{file}");
+    }
+    assert!(!table.join("plain-old.parquet").exists());
+}
+
+#[test]
+fn a_log_that_seems_to_lack_commits_is_not_vacuumed() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = golden("orphans", dir.path());
+    let log = table.join("_delta_log");
+    let damage: [(&str, &str, &str); 3] = [
+        ("00000000000000000003.json", "", "empty"),
+        ("_last_checkpoint", r#"{"version":9,"size":1}"#, "version 9"),
+        ("00000000000000000002.crc", r#"{"numFiles":1234}"#, "1234 files"),
+    ];
+    for (name, text, says) in damage {
+        let before = std::fs::read(log.join(name)).ok();
+        std::fs::write(log.join(name), text).unwrap();
+        let left = on_disk(&table);
+        let error = vacuum(&table, at_once()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{name}: {error}");
+        assert!(error.to_string().contains(says), "{name}: {error}");
+        assert_eq!(on_disk(&table), left, "{name}");
+        match before {
+            Some(bytes) => std::fs::write(log.join(name), bytes).unwrap(),
+            None => std::fs::remove_file(log.join(name)).unwrap(),
+        }
+    }
+    vacuum(&table, at_once()).unwrap();
+}

@@ -16,6 +16,7 @@ const ICEBERG_MARK: &str = ".metadata.json";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Guards {
     foreign: BTreeSet<String>,
+    linked: BTreeSet<String>,
     own_iceberg_metadata: bool,
 }
 
@@ -41,6 +42,11 @@ impl Guards {
         }
     }
 
+    /// A link in the table leads to this file or folder below the root.
+    pub fn note_link(&mut self, target: &str) {
+        self.linked.insert(target.to_owned());
+    }
+
     fn add(&mut self, folder: &str) {
         if !self.foreign.contains(folder) {
             self.foreign.insert(folder.to_owned());
@@ -53,13 +59,16 @@ impl Guards {
         if self.own_iceberg_metadata && inside(ICEBERG_FOLDER) {
             return Some(KeepReason::IcebergMetadata);
         }
-        if self.foreign.is_empty() {
+        if self.foreign.is_empty() && self.linked.is_empty() {
             return None;
         }
         let mut above = Some(path);
         while let Some(folder) = above {
             if self.foreign.contains(folder) {
                 return Some(KeepReason::ForeignTable);
+            }
+            if self.linked.contains(folder) {
+                return Some(KeepReason::Linked);
             }
             above = folder.rsplit_once('/').map(|(parent, _)| parent);
         }
@@ -68,12 +77,13 @@ impl Guards {
 
     /// True if nobody else has anything here.
     pub fn is_empty(&self) -> bool {
-        self.foreign.is_empty() && !self.own_iceberg_metadata
+        self.foreign.is_empty() && self.linked.is_empty() && !self.own_iceberg_metadata
     }
 
     /// The guarded folders and why, sorted.
     pub fn iter(&self) -> impl Iterator<Item = (&str, KeepReason)> {
         let own = self.own_iceberg_metadata.then_some((ICEBERG_FOLDER, KeepReason::IcebergMetadata));
-        own.into_iter().chain(self.foreign.iter().map(|folder| (folder.as_str(), KeepReason::ForeignTable)))
+        let foreign = self.foreign.iter().map(|folder| (folder.as_str(), KeepReason::ForeignTable));
+        own.into_iter().chain(foreign).chain(self.linked.iter().map(|path| (path.as_str(), KeepReason::Linked)))
     }
 }

@@ -57,6 +57,8 @@ pub enum KeepReason {
     ReferencedElsewhere,
     /// It belongs to another table below the root.
     ForeignTable,
+    /// A link in the table leads to it, so it may be in use under the link's name.
+    Linked,
     /// Iceberg's view of this table.
     IcebergMetadata,
     /// It was put on a list first, and its days are not over.

@@ -45,6 +45,7 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &V
     }
     let table = load(session, store, root, TimeTravel::Latest, true)?;
     lakesmith_delta::check_writable(&table)?;
+    session.runtime.block_on(lakesmith_delta::check_undoubted(store, root, &table))?;
     if let Some(approved) = &options.approved {
         plan_file::check(approved, &table)?;
     }
