@@ -36,7 +36,10 @@ async fn assert_whole(table: &TestTable, what: &str) {
     assert_eq!((loaded.state.version, files), (9, expected), "{what}");
 }
 
-fn damages() -> Vec<(&'static str, fn(&Path))> {
+/// A name and what it does to a table's log.
+type Damage = (&'static str, fn(&Path));
+
+fn damages() -> Vec<Damage> {
     vec![
         ("empty", |path| std::fs::write(path, "").unwrap()),
         ("text", |path| std::fs::write(path, "not a parquet file at all").unwrap()),
