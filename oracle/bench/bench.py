@@ -1,6 +1,8 @@
 """Benchmarks of several programs doing the same work, in turn, each in a process of its own; medians in one table.
 
-bench.py NAME… runs the named ones (see BENCHMARKS). Each result is printed and written as JSON beside the data.
+bench.py NAME… runs the named ones (see BENCHMARKS). Each result is printed and written as JSON beside the data. Figures are
+those of the whole process, but for Spark: its wall time leaves the start of the JVM out, its CPU time has it in, and both CPU
+time and memory are those of the JVM and its children.
 """
 
 import argparse
@@ -11,11 +13,17 @@ import statistics
 import sys
 
 import compaction
-import health
 import loading
+import vacuum
 
 MIB = 1 << 20
-BENCHMARKS = {"compact": compaction.Compaction, "health": health.Health, "load": loading.Loading}
+BENCHMARKS = {
+    "compact": compaction.Compaction,
+    "health": loading.Health,
+    "load": loading.Loading,
+    "vacuum": vacuum.Vacuum,
+    "vacuum-lite": vacuum.VacuumLite,
+}
 PEERS = ["lakesmith", "deltalake", "spark"]
 
 
@@ -23,7 +31,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(sorted(BENCHMARKS)))
     parser.add_argument("--scale", type=float, default=0.1, help="compact: 1 is 10 million rows in 2,000 files")
-    parser.add_argument("--files", type=int, default=620_000, help="load, health: files in the table")
+    parser.add_argument("--files", type=int, help=f"files in the table; load, health: {loading.FILES}; vacuum, vacuum-lite: {vacuum.FILES}")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS)
     parser.add_argument("--data", default=os.path.join(os.environ["LAKESMITH_ORACLE_HOME"], "bench"))

@@ -1,8 +1,4 @@
-"""Compaction of one generated table, each time on a fresh copy.
-
-Figures are those of the whole process, but for Spark: its wall time leaves the start of the JVM out, its CPU time has
-it in, and both CPU time and memory are those of the JVM and its children.
-"""
+"""Compaction of one generated table, each time on a fresh copy."""
 
 import json
 import os
@@ -29,10 +25,7 @@ class Compaction:
 
     def once(self, peer):
         """Measures one run on a fresh copy, and checks that it lost no row."""
-        copy = os.path.join(self.data, "copy")
-        shutil.rmtree(copy, ignore_errors=True)
-        # Data files are never written to again, so links will do; the log is copied.
-        shutil.copytree(self.table, copy, copy_function=lambda a, b: (shutil.copy2 if "_delta_log" in a else os.link)(a, b))
+        copy = measure.fresh_copy(self.table, self.data)
         measured, _ = measure.timed(command(peer, copy))
         shape = subprocess.run([sys.executable, os.path.join(measure.HERE, "shape.py"), self.table, copy], capture_output=True, check=True, text=True)
         shutil.rmtree(copy)

@@ -1,4 +1,4 @@
-"""One piece of work by one contestant, in a process of its own: contestant.py PEER WORK TABLE [TARGET_BYTES]."""
+"""One piece of work by one contestant, in a process of its own: contestant.py PEER WORK TABLE [DETAIL]."""
 
 import json
 import os
@@ -23,15 +23,30 @@ def deltalake_load(table):
     print(json.dumps({"seconds": time.monotonic() - started, "found": found}))
 
 
+def deltalake_vacuum(table, lite=None):
+    from deltalake import DeltaTable
+
+    DeltaTable(table).vacuum(dry_run=False, full=lite is None)
+
+
 def spark_compact(table, target):
+    spark_runs(f"OPTIMIZE delta.`{table}`", {"spark.databricks.delta.optimize.maxFileSize": target})
+
+
+def spark_vacuum(table, lite=""):
+    spark_runs(f"VACUUM delta.`{table}` {lite}", {})
+
+
+def spark_runs(statement, settings):
     import tempfile
 
     import spark_session
 
     session = spark_session.start(tempfile.mkdtemp(prefix="lakesmith-bench-"), memory="3g")
-    session.conf.set("spark.databricks.delta.optimize.maxFileSize", target)
+    for key, value in settings.items():
+        session.conf.set(key, value)
     started = time.monotonic()
-    session.sql(f"OPTIMIZE delta.`{table}`").collect()
+    session.sql(statement).collect()
     seconds, tree = time.monotonic() - started, family(session.sparkContext._gateway.proc.pid)
     print(json.dumps({"seconds": seconds, "peak": sum(map(peak, tree)), "cpu": sum(map(cpu, tree))}))
     session.stop()
@@ -57,4 +72,5 @@ def cpu(process):
 
 
 if __name__ == "__main__":
-    {each.__name__: each for each in (deltalake_compact, deltalake_load, spark_compact)}[f"{sys.argv[1]}_{sys.argv[2]}"](*sys.argv[3:])
+    works = (deltalake_compact, deltalake_load, deltalake_vacuum, spark_compact, spark_vacuum)
+    {each.__name__: each for each in works}[f"{sys.argv[1]}_{sys.argv[2]}"](*sys.argv[3:])

@@ -142,11 +142,13 @@ def _add(name, size, version, table):
 
 
 def commit(root, version, actions):
-    """Writes a commit of these actions."""
+    """Writes a commit of these actions. Gives its file's path."""
     info = {"timestamp": _moment(version), "operation": "WRITE", "operationParameters": {"mode": "Append"}}
-    with open(f"{root}/_delta_log/{version:020d}.json", "w", encoding="utf-8") as file:
+    path = f"{root}/_delta_log/{version:020d}.json"
+    with open(path, "w", encoding="utf-8") as file:
         for action in [{"commitInfo": info}, *actions]:
             file.write(json.dumps(action, separators=(",", ":")) + "\n")
+    return path
 
 
 def _moment(version):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -32,6 +33,14 @@ def timed(arguments):
 def contestant(*arguments):
     """The command of a peer's Python program."""
     return [sys.executable, os.path.join(HERE, "contestant.py"), *map(str, arguments)]
+
+
+def fresh_copy(table, folder):
+    """A copy of the table in `folder`, in place of the one before."""
+    copy = os.path.join(folder, "copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    # Data files are never written to again, so links will do; the log is copied.
+    return shutil.copytree(table, copy, copy_function=lambda a, b: (shutil.copy2 if "_delta_log" in a else os.link)(a, b))
 
 
 def made_once(path, make):

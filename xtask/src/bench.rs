@@ -17,9 +17,9 @@ pub(crate) struct Options {
     /// compact: size of the table; 1 is 10 million rows in 2,000 files, 1.8 GB
     #[arg(long, default_value_t = 0.1)]
     scale: f64,
-    /// load, health: files in the table
-    #[arg(long, default_value_t = 620_000)]
-    files: u32,
+    /// load, health, vacuum: files in the table; by default as many as the benchmark says
+    #[arg(long)]
+    files: Option<u32>,
     /// Runs of each contestant; medians are shown
     #[arg(long, default_value_t = 3)]
     repeats: u32,
@@ -40,6 +40,10 @@ enum Benchmark {
     Load,
     /// The health check of such a table
     Health,
+    /// Deletion of the many small files that were compacted long ago, found by listing
+    Vacuum,
+    /// The same, found in the log alone
+    VacuumLite,
 }
 
 /// Builds the release binary, makes the tables that are not there, runs the contestants in turn and prints one table for
@@ -53,7 +57,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let mut command = oracle.python(["bench/bench.py"]);
     command.env("LAKESMITH_BIN", binary);
     command.args(options.names.iter().filter_map(|name| Some(name.to_possible_value()?.get_name().to_owned())));
-    command.args(["--scale", &options.scale.to_string(), "--files", &options.files.to_string()]);
+    command.args(["--scale", &options.scale.to_string()]);
+    if let Some(files) = options.files {
+        command.args(["--files", &files.to_string()]);
+    }
     command.args(["--repeats", &options.repeats.to_string(), "--peers", &options.peers.join(",")]);
     if let Some(data) = &options.data {
         command.arg("--data").arg(std::path::absolute(data)?);
