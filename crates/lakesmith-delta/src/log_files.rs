@@ -106,6 +106,16 @@ impl LogFiles {
     }
 }
 
+/// True if the log holds a commit after `version`.
+///
+/// # Errors
+/// `Unavailable` from the storage.
+pub async fn has_commits_after(store: &Store, root: &Location, version: u64) -> Result<bool> {
+    let newest = format!("{version:020}.json");
+    let listed = store.list_from(&root.join(LOG_FOLDER), &newest).await?;
+    Ok(listed.iter().any(|info| matches!(parse_name(info.location.file_name()), (LogRole::Commit, _))))
+}
+
 /// An object below the log's folder as a file of the log; `None` if it lies elsewhere.
 pub(crate) fn log_file(folder: &Location, info: &ObjectInfo) -> Option<LogFile> {
     let name = info.location.relative_to(folder).filter(|name| !name.is_empty())?;

@@ -20,6 +20,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::engine::{self, KERNEL_ROOT, translate};
 use crate::log_state::DeltaTable;
+use crate::vacuum_log::{Removed, covered_version, removes_since};
 use crate::vector::relative_path;
 
 const REMOVE: &str = "remove";
@@ -59,11 +60,23 @@ impl<'a> Namer<'a> {
             }
             Err(error) => return Err(error),
         };
-        let absolute = Location::is_absolute(stored);
         // Some writers don't encode names: then the text itself is the name.
-        let as_stored = (!absolute && stored.contains('%')).then_some(stored);
-        self.location(&location, as_stored, absolute, need);
+        let as_stored = if stored.contains('%') { self.undecoded(stored) } else { None };
+        self.location(&location, as_stored.as_deref(), Location::is_absolute(stored), need);
         Ok(())
+    }
+
+    /// A stored path below the root, read without decoding it.
+    fn undecoded(&self, stored: &str) -> Option<String> {
+        let below = if Location::is_absolute(stored) {
+            let root = format!("/{}/", self.root.key());
+            let at = stored.find(&root)?;
+            &stored[at + root.len()..]
+        } else {
+            stored
+        };
+        let parts: Vec<&str> = below.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        Some(parts.join("/")).filter(|path| !path.is_empty())
     }
 
     fn location(&mut self, location: &Location, as_stored: Option<&str>, absolute: bool, need: Need) {
@@ -122,10 +135,31 @@ impl<'a> Namer<'a> {
 /// What the log of `table` names. `table` must have been loaded with its files; files that left it at or after
 /// `cutoff_ms` are kept for time travel.
 ///
+/// Checkpoints forget a removed file after the table's own retention. Where `cutoff_ms` reaches further back,
+/// `beyond_checkpoints` reads the commits since then as well.
+///
 /// # Errors
 /// `Corrupt` for a path or vector that can't be understood: nothing may be deleted then. `Unavailable` from the storage.
-pub async fn references(store: &Store, root: &Location, table: &DeltaTable, cutoff_ms: i64) -> Result<References> {
+pub async fn references(
+    store: &Store,
+    root: &Location,
+    table: &DeltaTable,
+    cutoff_ms: i64,
+    beyond_checkpoints: bool,
+) -> Result<References> {
     let mut namer = Namer::new(root);
+    if beyond_checkpoints {
+        let covered = covered_version(store, root, table, cutoff_ms).await?;
+        let from = covered.map_or(0, |version| version + 1);
+        let mut each = |remove: &Removed| {
+            namer.path(&remove.path, Need::Retained)?;
+            match &remove.deletion_vector {
+                Some(vector) => namer.vector(&vector.storage_type, &vector.path_or_inline_dv, Need::Retained),
+                None => Ok(()),
+            }
+        };
+        removes_since(store, root, from..=table.state.version, &mut each).await?;
+    }
     namer.live(table)?;
     for tombstone in tombstones(store, root, table.state.version).await? {
         let need = if tombstone.deletion_timestamp_ms >= cutoff_ms { Need::Retained } else { Need::Removed };

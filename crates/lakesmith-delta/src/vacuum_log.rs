@@ -3,6 +3,8 @@
 //! # Source
 //! Delta Spark `VacuumCommand.getFilesFromDeltaLog`, `LastVacuumInfo`.
 
+use std::ops::RangeInclusive;
+
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _};
 use lakesmith_core::{Error, ErrorKind, Result};
@@ -11,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actions::DeletionVectorDescriptor;
 use crate::commit_info::{CommitClock, read_commit};
-use crate::log_files::{LOG_FOLDER, LogFiles};
+use crate::log_files::{CommitFile, LOG_FOLDER, LogFiles};
 use crate::log_state::DeltaTable;
 use crate::vector::relative_path;
 
@@ -80,25 +82,52 @@ pub async fn removed_files(
         .with("path", root)
         .with("first_version", first));
     }
-    let mut commits = futures::stream::iter(wanted)
+    each_line(store, wanted, &mut |line| {
+        cancel.check()?;
+        if let Some(remove) = line.remove {
+            removed(root, &remove, cutoff_ms, each)?;
+        }
+        if let Some(changes) = line.cdc
+            && let Some(path) = below(root, &changes.path)?
+        {
+            each(RemovedFile { path, size: size(changes.size), removed_ms: None })?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Hands to `each` what those of the `versions` removed that the log still holds, whatever time they say.
+///
+/// # Errors
+/// `Corrupt` with version and line, `Unavailable` from the storage.
+pub(crate) async fn removes_since(
+    store: &Store,
+    root: &Location,
+    versions: RangeInclusive<u64>,
+    each: &mut (dyn FnMut(&Removed) -> Result<()> + Send),
+) -> Result<()> {
+    let files = LogFiles::list(store, root).await?;
+    let wanted = files.commits.into_iter().filter(|commit| versions.contains(&commit.version)).collect();
+    each_line(store, wanted, &mut |line| line.remove.iter().try_for_each(&mut *each)).await
+}
+
+async fn each_line(
+    store: &Store,
+    commits: Vec<CommitFile>,
+    each: &mut (dyn FnMut(Line) -> Result<()> + Send),
+) -> Result<()> {
+    let mut commits = futures::stream::iter(commits)
         .map(|commit| async move { Ok::<_, Error>((read_commit(store, &commit).await?, commit)) })
         .buffered(READ_AHEAD);
     while let Some((bytes, commit)) = commits.try_next().await? {
-        cancel.check()?;
         let context = |e: Error| e.with("version", commit.version);
         for (number, line) in bytes.split(|b| *b == b'\n').enumerate().filter(|(_, l)| !l.trim_ascii().is_empty()) {
             let line: Line = serde_json::from_slice(line).map_err(|e| {
                 let error = Error::corrupt("a line of the log is not a valid action").caused_by(e);
                 context(error.with("path", &commit.info.location).with("line", number + 1))
             })?;
-            if let Some(remove) = line.remove {
-                removed(root, &remove, cutoff_ms, each).map_err(context)?;
-            }
-            if let Some(changes) = line.cdc
-                && let Some(path) = below(root, &changes.path).map_err(context)?
-            {
-                each(RemovedFile { path, size: size(changes.size), removed_ms: None })?;
-            }
+            each(line).map_err(context)?;
         }
     }
     Ok(())
@@ -113,11 +142,11 @@ struct Line {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Removed {
-    path: String,
+pub(crate) struct Removed {
+    pub path: String,
     deletion_timestamp: Option<i64>,
     size: Option<i64>,
-    deletion_vector: Option<DeletionVectorDescriptor>,
+    pub deletion_vector: Option<DeletionVectorDescriptor>,
 }
 
 fn size(logged: Option<i64>) -> u64 {

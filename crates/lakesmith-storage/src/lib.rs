@@ -37,7 +37,8 @@ pub use spill::SpillWriter;
 pub use store::{ObjectInfo, PutOutcome, Store};
 pub use survey::{ListedEntry, Survey, Surveyor, still_listed, survey};
 pub use sweep::{
-    CheckpointProof, NOTES_FOLDER, SweepPlan, SweepReport, Swept, SweptOutcome, UncommittedProof, sweep, sweep_with,
+    CheckpointProof, NOTES_FOLDER, Renewal, SweepPlan, SweepReport, Swept, SweptOutcome, UncommittedProof, sweep,
+    sweep_with,
 };
 pub use upload::Upload;
 pub use world::{FixedWorld, SystemWorld, World};

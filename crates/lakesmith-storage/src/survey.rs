@@ -1,13 +1,16 @@
 //! Streams the listing of a table's folder through a sweep's rule; memory does not grow with the number of files.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
-use lakesmith_core::Result;
 use lakesmith_core::op::{EntryList, KeptEntry, SweptEntry};
-use lakesmith_core::plan::sweep::{Found, FoundKind, Guards, NameRule, PathHash, PathSet, SweepRule, Verdict};
+use lakesmith_core::plan::sweep::{
+    Found, FoundKind, Guards, ICEBERG_FOLDER, NameRule, PathHash, PathSet, SweepReason, SweepRule, TABLE_MARKS, Verdict,
+};
+use lakesmith_core::{ErrorKind, Result};
 use object_store::ObjectMeta;
+use tokio::runtime::Handle;
 
 use crate::control::Cancel;
 use crate::failure::storage_error;
@@ -245,6 +248,60 @@ impl<'a> Surveyor<'a> {
         }
     }
 
+    /// All entries were seen, but not by a listing of the storage: other tables are looked for in the folders of the
+    /// candidates and above them, and files that the log doesn't know are judged by the time that the storage tells.
+    /// `runtime` waits for the storage; the calling thread must not be one of its own.
+    ///
+    /// # Errors
+    /// `Unavailable` from the storage or the temporary folder, `Cancelled`.
+    pub fn finish_unlisted(mut self, store: &Store, runtime: &Handle, cancel: &Cancel) -> Result<Survey> {
+        let found = std::mem::take(&mut self.candidates).finish()?;
+        let mut folders = BTreeSet::new();
+        found.for_each(|entry| {
+            let mut above = entry.path.rsplit_once('/').map(|(folder, _)| folder);
+            while let Some(folder) = above.filter(|folder| !folders.contains(*folder)) {
+                folders.insert(folder.to_owned());
+                above = folder.rsplit_once('/').map(|(folder, _)| folder);
+            }
+            Ok(())
+        })?;
+        for mark in runtime.block_on(table_marks(store, self.root, folders, cancel))? {
+            self.guards.note(&mark);
+        }
+        let mut asked = Vec::new();
+        found.for_each(|entry| {
+            // Of these the log knows when they left the table, whatever their own time is.
+            if entry.reason == SweepReason::Removed {
+                return self.candidates.push(&entry);
+            }
+            asked.push(entry);
+            if asked.len() < BATCH { Ok(()) } else { self.ask(store, runtime, cancel, std::mem::take(&mut asked)) }
+        })?;
+        self.ask(store, runtime, cancel, asked)?;
+        self.finish()
+    }
+
+    /// Judges candidates again by what the storage says of them; what is not there is none.
+    fn ask(&mut self, store: &Store, runtime: &Handle, cancel: &Cancel, entries: Vec<SweptEntry>) -> Result<()> {
+        cancel.check()?;
+        let root = self.root;
+        let answers = futures::stream::iter(entries)
+            .map(|entry| async move { (store.head(&root.join(&entry.path)).await, entry) })
+            .buffered(LISTINGS_IN_FLIGHT)
+            .collect::<Vec<_>>();
+        for (answer, entry) in runtime.block_on(answers) {
+            match answer {
+                Ok(info) => {
+                    let kind = FoundKind::File { modified_ms: Some(info.modified_ms) };
+                    self.judge(&Found { path: &entry.path, kind }, info.size, Some(info.modified_ms))?;
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// The whole listing was seen.
     ///
     /// # Errors
@@ -269,6 +326,32 @@ impl<'a> Surveyor<'a> {
         })?;
         Ok(Survey { candidates, bytes, kept, guards, folders: self.folders, files: self.files })
     }
+}
+
+/// One path for each of the folders that holds another table: the mark by which it is known.
+async fn table_marks(
+    store: &Store,
+    root: &Location,
+    folders: BTreeSet<String>,
+    cancel: &Cancel,
+) -> Result<Vec<String>> {
+    let mark = |folder: String| async move {
+        cancel.check()?;
+        for below in TABLE_MARKS.into_iter().chain([ICEBERG_FOLDER]) {
+            let mut listing = store.list_stream(&root.join(&format!("{folder}/{below}")));
+            while let Some(info) = listing.try_next().await? {
+                let path = info.location.relative_to(root).unwrap_or_default().to_owned();
+                let mut guards = Guards::default();
+                guards.note(&path);
+                if !guards.is_empty() {
+                    return Ok(Some(path));
+                }
+            }
+        }
+        Ok(None)
+    };
+    let marks = futures::stream::iter(folders).map(mark).buffer_unordered(LISTINGS_IN_FLIGHT);
+    marks.try_filter_map(|mark| std::future::ready(Ok(mark))).try_collect().await
 }
 
 /// The list without the entries that `drop` names.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::StreamExt as _;
+use futures::future::BoxFuture;
 use lakesmith_core::op::{EntryList, SweptEntry};
 use lakesmith_core::plan::sweep::{Found, FoundKind, Guards, SweepReason, SweepRule, Verdict};
 use lakesmith_core::plan::{LogCleanupPlan, LogCut};
@@ -63,12 +64,22 @@ enum Targets {
     Judged(Box<Judged>),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Judged {
     root: Location,
     rule: SweepRule,
     guards: Guards,
     candidates: EntryList<SweptEntry>,
+    renewal: Renewal,
+}
+
+/// Asks whether the table was changed since the last answer, and by which rule candidates are judged from now on if so.
+pub type Renewal = Arc<dyn Fn() -> BoxFuture<'static, Result<Option<SweepRule>>> + Send + Sync>;
+
+impl std::fmt::Debug for Judged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Judged").field("root", &self.root).field("candidates", &self.candidates).finish_non_exhaustive()
+    }
 }
 
 impl UncommittedProof {
@@ -170,14 +181,18 @@ impl SweepPlan {
         Ok(Self::of_stages(vec![notes.into_iter().collect()]))
     }
 
-    /// Candidates below `root` that the rule lets go, for a listing whose other tables are `guards`.
+    /// Candidates below `root` that the rule lets go, for a listing whose other tables are `guards`. Before each batch
+    /// `renewal` is asked, so that a file that is committed again meanwhile stays.
     pub fn unreferenced(
         root: &Location,
         rule: SweepRule,
         guards: Guards,
         candidates: EntryList<SweptEntry>,
+        renewal: Renewal,
     ) -> SweepPlan {
-        SweepPlan { targets: Targets::Judged(Box::new(Judged { root: root.clone(), rule, guards, candidates })) }
+        SweepPlan {
+            targets: Targets::Judged(Box::new(Judged { root: root.clone(), rule, guards, candidates, renewal })),
+        }
     }
 }
 
@@ -291,6 +306,7 @@ async fn sweep_judged(
     each: &mut dyn FnMut(Swept) -> Result<()>,
 ) -> Result<()> {
     let judged = Arc::new(judged);
+    let mut rule = judged.rule.clone();
     // Files first: a folder is looked at when everything below it has had its turn.
     for folders in [false, true] {
         let (sender, mut batches) = mpsc::channel::<Vec<SweptEntry>>(1);
@@ -300,10 +316,13 @@ async fn sweep_judged(
         });
         while let Some(batch) = batches.recv().await {
             cancel.check()?;
+            if let Some(newer) = (judged.renewal)().await? {
+                rule = newer;
+            }
             let mut files = Vec::with_capacity(batch.len());
             for entry in batch {
                 let target = Target::new(store, judged.root.join(&entry.path), Some(entry))?;
-                match judged.allows(&target) {
+                match judged.allows(&rule, &target) {
                     true if folders => each(delete_folder(store, target).await)?,
                     true => files.push(target),
                     false => each(target.swept(SweptOutcome::Spared))?,
@@ -343,16 +362,16 @@ impl Judged {
         }
     }
 
-    fn allows(&self, target: &Target) -> bool {
+    fn allows(&self, rule: &SweepRule, target: &Target) -> bool {
         let Some(entry) = &target.entry else { return false };
         let kind = match entry.reason {
             SweepReason::EmptyFolder => FoundKind::Folder { empty: true },
             SweepReason::Removed => FoundKind::Removed,
             SweepReason::Unreferenced => {
-                FoundKind::File { modified_ms: entry.age_ms.map(|age| self.rule.retention().now_ms() - age) }
+                FoundKind::File { modified_ms: entry.age_ms.map(|age| rule.retention().now_ms() - age) }
             }
         };
-        matches!(self.rule.judge(&Found { path: &entry.path, kind }, &self.guards), Verdict::Delete(_))
+        matches!(rule.judge(&Found { path: &entry.path, kind }, &self.guards), Verdict::Delete(_))
     }
 }
 

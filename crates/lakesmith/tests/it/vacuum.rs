@@ -370,3 +370,75 @@ fn a_log_that_seems_to_lack_commits_is_not_vacuumed() {
     }
     vacuum(&table, at_once()).unwrap();
 }
+
+/// Commits an old file once the deletion begins.
+struct Recommit {
+    table: std::path::PathBuf,
+    version: u64,
+}
+
+impl lakesmith::Progress for Recommit {
+    fn begin(&self, phase: &str, _total_bytes: u64) {
+        if phase == "deleting" {
+            let add = serde_json::json!({"add": {"path": "orphan-old.parquet", "partitionValues": {}, "size": 1,
+                "modificationTime": 1, "dataChange": true}});
+            let commit = self.table.join(format!("_delta_log/{:020}.json", self.version));
+            fs::write(commit, format!("{add}\n")).unwrap();
+        }
+    }
+
+    fn advance(&self, _bytes: u64, _rows: u64) {}
+
+    fn end(&self) {}
+}
+
+#[test]
+fn a_file_that_is_committed_again_while_deleting_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = golden("orphans", dir.path());
+    // Versions 0 to 2 are there, and VACUUM START is the third.
+    let progress = std::sync::Arc::new(Recommit { table: table.clone(), version: 4 });
+    let session = lakesmith::Session::new(lakesmith::SessionOptions { progress, ..Default::default() }).unwrap();
+    let report = vacuum_in(&session, &table, at_once()).unwrap();
+    assert!(report.files.len() >= 5 && table.join("orphan-old.parquet").exists());
+    assert!(!paths(&report).contains(&"orphan-old.parquet".to_owned()));
+}
+
+#[test]
+fn a_retention_beyond_the_tables_own_reaches_what_checkpoints_forgot() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = TableBuilder::new(dir.path())
+        .property("delta.deletedFileRetentionDuration", "interval 0 hours")
+        .append(20, 2)
+        .remove_file(0)
+        .build()
+        .unwrap();
+    let folder = table.folder.clone();
+    age_all(&folder, 60 * DAY);
+    session().run(folder.to_str().unwrap(), Operation::Checkpoint(Default::default())).unwrap();
+    let gone = place(&table, &table.files[0].path);
+    // The commit that removed it was made now.
+    let long = VacuumOptions { retain_ms: Some(720 * HOUR_MS), ..VacuumOptions::default() };
+    assert_eq!(paths(&vacuum(&folder, dry(long.clone())).unwrap()), Vec::<String>::new());
+    vacuum(&folder, long).unwrap();
+    assert!(gone.exists());
+    vacuum(&folder, at_once()).unwrap();
+    assert!(!gone.exists());
+}
+
+#[test]
+fn a_name_that_was_not_encoded_is_protected_however_it_is_spelled() {
+    for spelling in
+        ["./p=%41/live.parquet", "p=%41//live.parquet", "file:ROOT/p=%41/live.parquet", "ROOT/p=%41/live.parquet"]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let table = golden("orphans", dir.path());
+        stray(&table, "p=%41/live.parquet", 60 * DAY);
+        let path = spelling.replace("ROOT", table.to_str().unwrap());
+        let add = serde_json::json!({"add": {"path": path, "partitionValues": {}, "size": 5, "modificationTime": 1,
+            "dataChange": true}});
+        fs::write(table.join("_delta_log/00000000000000000003.json"), format!("{add}\n")).unwrap();
+        vacuum(&table, at_once()).unwrap();
+        assert!(table.join("p=%41/live.parquet").exists(), "{spelling}");
+    }
+}

@@ -183,3 +183,59 @@ fn sql_answers_as_spark_does() {
     assert_eq!(results[3].rows, [[serde_json::Value::from(root)]]);
     assert!(matches!(results[3].report, Some(lakesmith::op::Report::Vacuum(_))));
 }
+
+#[test]
+fn tables_inside_the_table_are_left_alone_without_a_listing_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = golden("orphans", dir.path());
+    age_all(&table, 60 * DAY);
+    for inner in ["inner/part-0.parquet", "deep/er/lake/data/part-0.parquet"] {
+        stray(&table, inner, 60 * DAY);
+    }
+    stray(&table, "inner/_delta_log/00000000000000000000.json", 60 * DAY);
+    stray(&table, "deep/er/lake/metadata/v1.metadata.json", 60 * DAY);
+    stray(&table, "plain/part-0.parquet", 60 * DAY);
+    let uri = format!("file:{}", table.display());
+    let files = ["inner/part-0.parquet", "deep/er/lake/data/part-0.parquet", "plain/part-0.parquet"];
+    let rows: Vec<String> = files.iter().map(|file| format!("{uri}/{file},5,false,1700000000000")).collect();
+    let inventory = dir.path().join("inventory.csv");
+    fs::write(&inventory, format!("path,length,isDir,modificationTime\n{}\n", rows.join("\n"))).unwrap();
+    let location = inventory.to_str().unwrap().to_owned();
+    let listed = VacuumOptions { inventory: Some(Inventory { location, format: None }), ..at_once() };
+    // The log once knew them: a table inside had been committed as files of this one.
+    let removes: Vec<String> = files
+        .iter()
+        .map(|file| {
+            serde_json::json!({"remove": {"path": file, "deletionTimestamp": 1, "dataChange": true}}).to_string()
+        })
+        .collect();
+    fs::write(table.join("_delta_log/00000000000000000003.json"), removes.join("\n")).unwrap();
+    for options in [dry(listed.clone()), dry(lite()), listed, lite()] {
+        let is_dry = options.dry_run;
+        let report = vacuum(&table, options).unwrap();
+        assert!(kept(&report).contains(&"inner: foreign_table".to_owned()), "{:?}", kept(&report));
+        if is_dry {
+            assert!(paths(&report).contains(&"plain/part-0.parquet".to_owned()));
+        }
+        assert!(paths(&report).iter().all(|path| !path.starts_with("inner") && !path.starts_with("deep")));
+    }
+    assert!(table.join("inner/part-0.parquet").exists() && table.join(files[1]).exists());
+    assert!(!table.join("plain/part-0.parquet").exists());
+}
+
+#[test]
+fn an_inventory_that_is_out_of_date_does_no_harm() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = golden("orphans", dir.path());
+    // Written again since the inventory was taken, whose times are seconds besides.
+    stray(&table, "young.parquet", std::time::Duration::ZERO);
+    let uri = format!("file:{}", table.display());
+    let inventory = dir.path().join("inventory.csv");
+    let rows = format!("{uri}/young.parquet,5,false,1700000000\n{uri}/gone.parquet,5,false,1700000000");
+    fs::write(&inventory, format!("path,length,isDir,modificationTime\n{rows}\n")).unwrap();
+    let location = inventory.to_str().unwrap().to_owned();
+    let options = VacuumOptions { inventory: Some(Inventory { location, format: None }), ..VacuumOptions::default() };
+    let report = vacuum(&table, options).unwrap();
+    assert_eq!((paths(&report), kept(&report)), (vec![], vec!["young.parquet: too_young".to_owned()]));
+    assert!(table.join("young.parquet").exists());
+}

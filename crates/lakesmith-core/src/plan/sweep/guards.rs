@@ -6,7 +6,7 @@ use super::names::ICEBERG_FOLDER;
 use super::rule::KeepReason;
 
 /// A folder of this name makes the one that holds it a table.
-const TABLE_MARKS: [&str; 2] = ["_delta_log", ".hoodie"];
+pub const TABLE_MARKS: [&str; 2] = ["_delta_log", ".hoodie"];
 /// Part of the name of every Iceberg metadata file, packed or not.
 const ICEBERG_MARK: &str = ".metadata.json";
 

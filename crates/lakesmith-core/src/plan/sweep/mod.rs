@@ -17,8 +17,8 @@ mod references;
 mod retention;
 mod rule;
 
-pub use guards::Guards;
-pub use names::NameRule;
+pub use guards::{Guards, TABLE_MARKS};
+pub use names::{ICEBERG_FOLDER, NameRule};
 pub use references::{LoggedPath, PathHash, PathSet, References, ReferencesBuilder};
 pub use retention::{Retention, RetentionRequest, UNKNOWN_FILES_MIN_AGE_MS};
 pub use rule::{Found, FoundKind, KeepReason, SweepReason, SweepRule, Verdict};

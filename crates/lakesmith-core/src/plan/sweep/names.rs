@@ -6,7 +6,7 @@
 /// Folders that are swept although their names begin with an underscore.
 const SWEPT: [&str; 2] = ["_delta_index", "_change_data"];
 /// Folder in which Iceberg keeps its metadata.
-pub(super) const ICEBERG_FOLDER: &str = "metadata";
+pub const ICEBERG_FOLDER: &str = "metadata";
 
 /// Which names below the root are none of a sweep's business.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -92,12 +92,6 @@ impl SweepRule {
         Self { retention, references, names }
     }
 
-    /// The same rule for a newer version of the table.
-    #[must_use]
-    pub fn with_references(self, references: References) -> Self {
-        Self { references, ..self }
-    }
-
     /// The retention.
     pub fn retention(&self) -> &Retention {
         &self.retention

@@ -34,14 +34,14 @@ impl Vacuum<'_> {
         let cancel = &self.session.options.cancel;
         let read = lakesmith_delta::removed_files(self.store, self.root, covered, cutoff_ms, cancel, &mut each);
         self.session.runtime.block_on(read)?;
-        surveyor.finish()
+        surveyor.finish_unlisted(self.store, self.session.runtime.handle(), cancel)
     }
 
     /// Reads an inventory.
     pub(super) fn read_inventory(&self, rule: &SweepRule, wanted: &lakesmith_core::op::Inventory) -> Result<Survey> {
         let mut surveyor = Surveyor::new(self.root, rule);
         inventory::read(self.session, self.root, wanted, &mut |entry| surveyor.entry(&entry))?;
-        surveyor.finish()
+        surveyor.finish_unlisted(self.store, self.session.runtime.handle(), &self.session.options.cancel)
     }
 
     /// How far a vacuum of this run covers the log.

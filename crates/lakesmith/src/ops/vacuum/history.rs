@@ -29,6 +29,11 @@ pub(super) struct History<'a> {
 }
 
 impl History<'_> {
+    /// True if the retention asked for is longer than the time for which checkpoints remember removed files.
+    pub(super) fn reaches_beyond_checkpoints(&self) -> bool {
+        self.specified_ms.is_some_and(|specified_ms| specified_ms > self.table_ms)
+    }
+
     fn logs(&self) -> bool {
         self.options.logging.unwrap_or(self.root.scheme() != SILENT_SCHEME)
     }

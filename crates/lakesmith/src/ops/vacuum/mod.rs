@@ -11,15 +11,19 @@ mod find;
 mod history;
 mod inventory;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytes::Bytes;
 use lakesmith_core::op::{
     Compat, EntryList, Report, SweptEntry, TimeTravel, VacuumFailure, VacuumMode, VacuumOptions, VacuumReport,
 };
 use lakesmith_core::plan::sweep::{NameRule, PathHash, PathSet, Retention, RetentionRequest, SweepRule};
 use lakesmith_core::{Error, Result};
-use lakesmith_delta::DeltaTable;
+use lakesmith_delta::{DeltaTable, Needs};
 use lakesmith_storage::{
-    Location, NOTES_FOLDER, SpillWriter, Store, Survey, SweepPlan, Swept, SweptOutcome, still_listed, sweep_with,
+    Location, NOTES_FOLDER, Renewal, SpillWriter, Store, Survey, SweepPlan, Swept, SweptOutcome, still_listed,
+    sweep_with,
 };
 
 use self::condemned::Condemned;
@@ -82,6 +86,21 @@ fn now_ms(session: &Session, store: &Store, root: &Location, dry_run: bool) -> R
         store.head(&probe).await
     })?;
     Ok(if theirs.modified_ms > 0 { ours.min(theirs.modified_ms) } else { ours })
+}
+
+/// What may go of a table, by its newest version that is known.
+async fn rule(
+    store: &Store,
+    root: &Location,
+    table: &DeltaTable,
+    retention: Retention,
+    beyond_checkpoints: bool,
+) -> Result<SweepRule> {
+    let formats = table.state.property("delta.universalFormat.enabledFormats").unwrap_or_default();
+    let is_iceberg_too = formats.split(',').any(|format| format.trim().eq_ignore_ascii_case("iceberg"));
+    let names = NameRule::new(&table.state.partition_columns, is_iceberg_too);
+    let references = lakesmith_delta::references(store, root, table, retention.cutoff_ms(), beyond_checkpoints).await?;
+    Ok(SweepRule::unreferenced(retention, references, names))
 }
 
 struct Vacuum<'a> {
@@ -176,11 +195,28 @@ impl<'a> Vacuum<'a> {
     }
 
     fn rule(&self, table: &DeltaTable) -> Result<SweepRule> {
-        let formats = table.state.property("delta.universalFormat.enabledFormats").unwrap_or_default();
-        let is_iceberg_too = formats.split(',').any(|format| format.trim().eq_ignore_ascii_case("iceberg"));
-        let names = NameRule::new(&table.state.partition_columns, is_iceberg_too);
-        let references = lakesmith_delta::references(self.store, self.root, table, self.retention.cutoff_ms());
-        Ok(SweepRule::unreferenced(self.retention, self.session.runtime.block_on(references)?, names))
+        let beyond = self.history.reaches_beyond_checkpoints();
+        self.session.runtime.block_on(rule(self.store, self.root, table, self.retention, beyond))
+    }
+
+    /// Looks for commits after `newest`, and makes the rule anew if there are any.
+    fn renewal(&self, newest: &DeltaTable) -> Renewal {
+        let (store, root, retention) = (self.store.clone(), self.root.clone(), self.retention);
+        let beyond = self.history.reaches_beyond_checkpoints();
+        let known = Arc::new(AtomicU64::new(newest.state.version));
+        Arc::new(move || {
+            let (store, root, known) = (store.clone(), root.clone(), Arc::clone(&known));
+            Box::pin(async move {
+                if !lakesmith_delta::has_commits_after(&store, &root, known.load(Ordering::Relaxed)).await? {
+                    return Ok(None);
+                }
+                let needs = Needs { files: true, stats: false };
+                let table = lakesmith_delta::load(&store, &root, TimeTravel::Latest, needs).await?;
+                lakesmith_delta::check_writable(&table)?;
+                known.store(table.state.version, Ordering::Relaxed);
+                rule(&store, &root, &table, retention, beyond).await.map(Some)
+            })
+        })
     }
 
     fn find(&self, rule: &SweepRule, covered: Option<u64>) -> Result<Survey> {
@@ -206,13 +242,14 @@ impl<'a> Vacuum<'a> {
         } else {
             self.rule(&load(self.session, self.store, self.root, TimeTravel::Version(newest.state.version), true)?)?
         };
-        let mut done = self.delete(rule, found)?;
+        let mut done = self.delete(rule, found, self.renewal(&newest))?;
         done.version_after = self.history.end(&newest, &done, found)?.or(started);
         Ok(done)
     }
 
-    fn delete(&self, rule: SweepRule, found: &Survey) -> Result<Done> {
-        let plan = SweepPlan::unreferenced(self.root, rule, found.guards.clone(), found.candidates.clone());
+    fn delete(&self, rule: SweepRule, found: &Survey, renewal: Renewal) -> Result<Done> {
+        let (guards, candidates) = (found.guards.clone(), found.candidates.clone());
+        let plan = SweepPlan::unreferenced(self.root, rule, guards, candidates, renewal);
         let mut gone = SpillWriter::new();
         let mut done = Done::default();
         let progress = &self.session.options.progress;
