@@ -1,6 +1,6 @@
 //! Codec and dictionaries of the outputs, chosen from what the inputs' footers show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lakesmith_core::{Error, Result};
 use parquet::basic::{
@@ -15,6 +15,8 @@ pub(crate) struct EncodingChoice {
     codec_bytes: BTreeMap<&'static str, u64>,
     /// Bytes of chunks where the dictionary paid and where not, by column path.
     votes: BTreeMap<Vec<String>, (u64, u64)>,
+    /// Columns with a bloom filter in any input that was looked at.
+    bloom_filters: BTreeSet<Vec<String>>,
 }
 
 impl EncodingChoice {
@@ -24,6 +26,9 @@ impl EncodingChoice {
             let bytes = u64::try_from(column.compressed_size()).unwrap_or(0).max(1);
             *self.codec_bytes.entry(codec_name(column.compression_codec())).or_default() += bytes;
             let vote = self.votes.entry(column.column_path().parts().to_vec()).or_default();
+            if column.bloom_filter_offset().is_some() && column.column_type() != PhysicalType::BOOLEAN {
+                self.bloom_filters.insert(column.column_path().parts().to_vec());
+            }
             if dictionary_pays(column) { vote.0 += bytes } else { vote.1 += bytes }
         }
     }
@@ -40,6 +45,11 @@ impl EncodingChoice {
                 codec(most)
             }
         }
+    }
+
+    /// Columns that have bloom filters.
+    pub(crate) fn bloom_filter_columns(&self) -> impl ExactSizeIterator<Item = ColumnPath> {
+        self.bloom_filters.iter().map(|path| ColumnPath::new(path.clone()))
     }
 
     /// Columns that are better written plain.

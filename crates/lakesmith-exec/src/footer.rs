@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store};
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 
 use crate::failure::{missing_file, read_error};
 
@@ -71,8 +72,35 @@ pub(crate) async fn read(store: &Store, location: &Location, size: u64, guess: u
     let from = (footer_start - start) as usize;
     let bytes = tail.slice(from..from + length as usize);
     let metadata = ParquetMetaDataReader::decode_metadata(&bytes).map_err(|e| read_error(e, location))?;
+    let metadata = without_false_dictionaries(metadata);
     check_ranges(&metadata, footer_start).map_err(corrupt)?;
     Ok(Footer { metadata: Arc::new(metadata), tail_start: start, tail })
+}
+
+/// The metadata without dictionary pages that cannot be where it says: some writers say 0 for "none".
+///
+/// # Source
+/// Parquet-Java `ColumnChunkMetaData.getStartingPos`.
+fn without_false_dictionaries(metadata: ParquetMetaData) -> ParquetMetaData {
+    let is_false = |column: &ColumnChunkMetaData| {
+        column.dictionary_page_offset().is_some_and(|offset| offset <= 0 || offset > column.data_page_offset())
+    };
+    let true_columns = |group: &RowGroupMetaData| -> Result<RowGroupMetaData, ParquetError> {
+        let column = |column: &ColumnChunkMetaData| match is_false(column) {
+            true => column.clone().into_builder().set_dictionary_page_offset(None).build(),
+            false => Ok(column.clone()),
+        };
+        let columns = group.columns().iter().map(column).collect::<Result<_, _>>()?;
+        group.clone().into_builder().set_column_metadata(columns).build()
+    };
+    if !metadata.row_groups().iter().flat_map(RowGroupMetaData::columns).any(is_false) {
+        return metadata;
+    }
+    match metadata.row_groups().iter().map(true_columns).collect::<Result<Vec<_>, _>>() {
+        Ok(groups) => metadata.into_builder().set_row_groups(groups).build(),
+        // What the footer says is then judged as it stands.
+        Err(_) => metadata,
+    }
 }
 
 async fn read_tail(store: &Store, location: &Location, start: u64, size: u64) -> Result<Bytes> {

@@ -27,6 +27,7 @@ mod opener;
 mod output;
 mod rewrite;
 mod row_group;
+mod skipping;
 mod source;
 mod stats;
 mod target;

@@ -17,6 +17,7 @@ use crate::encoding::EncodingChoice;
 use crate::failure::write_error;
 use crate::merge::{InputChunk, Packer};
 use crate::row_group::{self, GroupContext, RootLayout, RowGroup};
+use crate::skipping;
 use crate::stats::StatsCollector;
 use crate::target;
 use crate::upload_sink::UploadSink;
@@ -68,6 +69,11 @@ impl OutputPlan {
             .set_max_row_group_row_count(Some(write.row_group_rows.clamp(1, 1 << 40) as usize));
         for path in choice.plain_columns() {
             builder = builder.set_column_dictionary_enabled(path, false);
+        }
+        let filtered = choice.bloom_filter_columns();
+        let filters = skipping::filters(filtered.len(), write.row_group_rows, memory_bytes / 8)?;
+        for path in filtered {
+            builder = builder.set_column_bloom_filter_properties(path, filters.clone());
         }
         let stored = target::parquet_schema(&declared)?;
         let roots = row_group::layout(&schema, &declared, &stored);

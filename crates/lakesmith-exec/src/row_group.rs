@@ -16,6 +16,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type};
 
 use crate::merge::{Codec, Column, InputChunk, MergedRoot, Packer};
+use crate::skipping;
 use crate::stats::StatsCollector;
 
 /// A root column of the outputs.
@@ -65,7 +66,8 @@ pub(crate) struct GroupContext<'a> {
 
 enum Root {
     Empty,
-    Encoding(Vec<ArrowColumnWriter>),
+    /// A writer and whether NaN came, for each leaf.
+    Encoding(Vec<ArrowColumnWriter>, Vec<bool>),
     /// Rows that cannot be merged wait in a file of their own, whose pages then are.
     Merging(MergedRoot, Option<Box<ArrowWriter<Vec<u8>>>>),
 }
@@ -89,7 +91,7 @@ impl RowGroup {
     pub(crate) fn memory(&self) -> usize {
         let held = |root: &Root| match root {
             Root::Empty => 0,
-            Root::Encoding(writers) => writers.iter().map(ArrowColumnWriter::memory_size).sum(),
+            Root::Encoding(writers, _) => writers.iter().map(ArrowColumnWriter::memory_size).sum(),
             Root::Merging(merged, segment) => {
                 merged.memory() + segment.as_ref().map_or(0, |s| s.memory_size() + s.inner().len())
             }
@@ -117,12 +119,14 @@ impl RowGroup {
             if self.spare.is_empty() {
                 self.spare = context.factory.create_column_writers(0)?.into_iter().map(Some).collect();
             }
-            self.roots[root] =
-                Root::Encoding(self.spare[layout.leaves.clone()].iter_mut().filter_map(Option::take).collect());
+            let writers: Vec<_> = self.spare[layout.leaves.clone()].iter_mut().filter_map(Option::take).collect();
+            let nan = vec![false; writers.len()];
+            self.roots[root] = Root::Encoding(writers, nan);
         }
         match &mut self.roots[root] {
             Root::Empty => Ok(()),
-            Root::Encoding(writers) => {
+            Root::Encoding(writers, nan) => {
+                skipping::note_nan(array.as_ref(), &mut nan.iter_mut());
                 let mut writers = writers.iter_mut();
                 for leaf in compute_leaves(&layout.field, array)? {
                     let missing = || ParquetError::General("a leaf without its encoder".to_owned());
@@ -130,11 +134,11 @@ impl RowGroup {
                 }
                 Ok(())
             }
-            Root::Merging(_, segment) => {
+            Root::Merging(merged, segment) => {
                 let schema = Arc::new(Schema::new(vec![Arc::clone(&layout.field)]));
                 let writer = match segment {
                     Some(writer) => writer,
-                    none => none.insert(Box::new(segment_writer(root, &schema, context)?)),
+                    none => none.insert(Box::new(segment_writer(root, &schema, context, merged)?)),
                 };
                 writer.write(&RecordBatch::try_new(schema, vec![Arc::clone(array)])?)
             }
@@ -155,8 +159,7 @@ impl RowGroup {
     ) -> Result<bool> {
         let Some(columns) = &context.roots[root].columns else { return Ok(false) };
         if let Root::Empty = self.roots[root] {
-            let plain = |column: &Column| !context.properties.dictionary_enabled(column.descriptor.path());
-            let mut fresh = MergedRoot::new(columns, &plain);
+            let mut fresh = MergedRoot::new(columns, context.properties)?;
             let merged = fresh.append(inputs, rows, context.merge_bytes, packer)?;
             if merged {
                 self.roots[root] = Root::Merging(fresh, None);
@@ -168,7 +171,7 @@ impl RowGroup {
                 take_segment(merged, segment, context.merge_bytes, packer)?;
                 merged.append(inputs, rows, context.merge_bytes, packer)
             }
-            Root::Empty | Root::Encoding(_) => Ok(false),
+            Root::Empty | Root::Encoding(..) => Ok(false),
         }
     }
 
@@ -187,9 +190,10 @@ impl RowGroup {
         let mut group = file.next_row_group().map_err(failed)?;
         for root in self.roots {
             match (root, &mut packer) {
-                (Root::Encoding(writers), _) => {
-                    for writer in writers {
-                        let chunk = writer.close().map_err(failed)?;
+                (Root::Encoding(writers, nan), _) => {
+                    for (writer, nan) in writers.into_iter().zip(nan) {
+                        let mut chunk = writer.close().map_err(failed)?;
+                        skipping::hide_nothing(chunk.close_mut(), nan).map_err(failed)?;
                         chunk.append_to_row_group(&mut group).map_err(failed)?;
                     }
                 }
@@ -212,11 +216,20 @@ fn segment_writer(
     root: usize,
     schema: &SchemaRef,
     context: &GroupContext<'_>,
+    merged: &MergedRoot,
 ) -> Result<ArrowWriter<Vec<u8>>, ParquetError> {
+    let mut properties = context.properties.clone().into_builder();
+    for (path, takes_ids) in merged.leaves() {
+        // A bloom filter is made from the merged values.
+        properties = properties.set_column_bloom_filter_enabled(path.clone(), false);
+        if !takes_ids {
+            properties = properties.set_column_dictionary_enabled(path.clone(), false);
+        }
+    }
     let stored = Arc::clone(&context.stored.root_schema().get_fields()[root]);
     let stored = Type::group_type_builder("schema").with_fields(vec![stored]).build()?;
     let options = ArrowWriterOptions::new()
-        .with_properties(context.properties.clone())
+        .with_properties(properties.build())
         .with_skip_arrow_metadata(true)
         .with_parquet_schema(SchemaDescriptor::new(Arc::new(stored)));
     ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(schema), options)

@@ -89,6 +89,11 @@ impl Bounds {
         (!bits.is_empty()).then_some(Bounds::Bool(all == 1, any == 1))
     }
 
+    /// True if a float was not a number.
+    pub(super) fn has_nan(&self) -> bool {
+        matches!(self, Bounds::Float(_, true))
+    }
+
     /// Takes other bounds of the same leaf in.
     pub(super) fn join(&mut self, order: Order, other: &Bounds) {
         match (self, other) {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lakesmith_core::{Error, Result};
 use parquet::basic::{BoundaryOrder, Compression, Encoding, PageType};
+use parquet::bloom_filter::Sbbf;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, OffsetIndexBuilder, PageEncodingStats};
+use parquet::file::properties::WriterProperties;
 
 use super::bounds::{self, Bounds, Order};
 use super::codec::{self, Packer};
@@ -16,6 +18,7 @@ use super::header;
 use super::hybrid;
 use super::input::{Packed, Page, Plain, Prepared, Values};
 use super::leaf::Column;
+use crate::skipping::{FALSE_POSITIVES, hide_nothing};
 
 /// A dictionary that has grown beyond this is not used for what comes after.
 const MAX_DICTIONARY_BYTES: usize = 1 << 20;
@@ -47,6 +50,10 @@ pub(crate) struct MergedChunk {
     bounds: Option<Bounds>,
     nulls: u64,
     rows: u64,
+    /// A page holds plain values.
+    has_plain: bool,
+    /// Values of plain pages so far; those of the dictionary come last.
+    bloom_filter: Option<Sbbf>,
 }
 
 /// Rows that wait until they fill a page: ids, plain values or flags.
@@ -71,9 +78,16 @@ struct PageFacts {
 
 impl MergedChunk {
     /// An empty chunk.
-    pub(crate) fn new(column: Arc<Column>, use_dictionary: bool) -> Self {
-        Self {
-            use_dictionary: use_dictionary && column.order != Order::Bool,
+    ///
+    /// # Errors
+    /// Internal if its bloom filter cannot be made.
+    pub(crate) fn new(column: Arc<Column>, properties: &WriterProperties) -> Result<Self> {
+        let path = column.descriptor.path();
+        let bloom_filter = properties.bloom_filter_properties(path).filter(|_| column.order != Order::Bool);
+        let bloom_filter = bloom_filter.map(|filter| Sbbf::new_with_ndv_fpp(filter.ndv(), filter.fpp())).transpose();
+        Ok(Self {
+            use_dictionary: properties.dictionary_enabled(path) && column.order != Order::Bool,
+            bloom_filter: bloom_filter.map_err(|e| broken("its bloom filter").caused_by(e))?,
             column,
             dictionary: Dictionary::default(),
             marked: Vec::new(),
@@ -86,13 +100,20 @@ impl MergedChunk {
             bounds: None,
             nulls: 0,
             rows: 0,
-        }
+            has_plain: false,
+        })
+    }
+
+    /// False once values have come that are no ids: whatever comes next should be plain, too.
+    pub(super) fn takes_ids(&self) -> bool {
+        self.use_dictionary
     }
 
     /// Bytes held.
     pub(crate) fn memory(&self) -> usize {
         let pending = &self.pending;
         self.stored as usize
+            + self.bloom_filter.as_ref().map_or(0, |filter| filter.num_blocks() * 32)
             + self.dictionary.memory()
             + pending.levels.capacity()
             + 4 * pending.ids.capacity()
@@ -117,13 +138,13 @@ impl MergedChunk {
         self.use_dictionary && repeats && all_ids && self.dictionary.raw().len() <= MAX_DICTIONARY_BYTES
     }
 
-    /// Takes prepared pages in. Ids stay ids where their values would not fit `limit` bytes.
+    /// Takes prepared pages in. Ids stay ids where their values would not fit `limit` bytes, if only ids came before.
     ///
     /// # Errors
     /// Internal if a page cannot be written.
     pub(super) fn append(&mut self, prepared: Prepared, limit: usize, packer: &mut Packer) -> Result<()> {
         let keeps = self.keeps_dictionary(&prepared);
-        self.use_dictionary = keeps || expanded(&prepared) > limit;
+        self.use_dictionary = keeps || self.use_dictionary && expanded(&prepared) > limit;
         self.append_pages(prepared, packer)?;
         if self.use_dictionary != keeps {
             self.flush(packer)?;
@@ -270,6 +291,7 @@ impl MergedChunk {
             (Bounds::of_bits(&pending.bits), 0)
         } else if pending.ids.is_empty() {
             body.extend_from_slice(&pending.raw);
+            self.add_to_filter(&pending.raw);
             (raw_bounds(&self.column, &pending.raw), self.text_bytes(pending.raw.len(), pending.rows - pending.nulls))
         } else {
             dictionary = true;
@@ -308,6 +330,7 @@ impl MergedChunk {
             },
         };
         self.flush(packer)?;
+        self.add_to_filter(raw);
         let page = Finished {
             rows: page.rows,
             nulls: page.nulls,
@@ -318,6 +341,12 @@ impl MergedChunk {
         };
         self.push(page, packed)?;
         Ok(true)
+    }
+
+    fn add_to_filter(&mut self, raw: &[u8]) {
+        if let Some(filter) = &mut self.bloom_filter {
+            raw_values(&self.column, raw).for_each(|value| filter.insert(value));
+        }
     }
 
     fn level_bytes(&self, levels: &[u8]) -> Result<Vec<u8>> {
@@ -338,6 +367,11 @@ impl MergedChunk {
     }
 
     fn push(&mut self, page: Finished, packed: Vec<u8>) -> Result<()> {
+        // Spark's vectorised reader takes values for ids where a page of ids follows them.
+        if page.dictionary && self.has_plain {
+            return Err(broken("ids that follow values"));
+        }
+        self.has_plain |= !page.dictionary && page.nulls < page.rows;
         let encoding = if page.dictionary { header::RLE_DICTIONARY } else { header::PLAIN };
         let head = header::write_data(page.rows, encoding, page.uncompressed, packed.len())
             .ok_or_else(|| broken("a page beyond 2 GiB"))?;
@@ -384,7 +418,15 @@ impl MergedChunk {
             pieces.extend([Bytes::from(head), Bytes::from(packed)]);
         }
         pieces.append(&mut self.finished);
-        let close = self.describe(compression, dictionary_length).map_err(|e| broken("its metadata").caused_by(e))?;
+        if let Some(filter) = &mut self.bloom_filter {
+            (0..self.dictionary.len() as u32).for_each(|id| filter.insert(self.dictionary.value(id)));
+            filter.fold_to_target_fpp(FALSE_POSITIVES);
+        }
+        let nan = self.bounds.as_ref().is_some_and(Bounds::has_nan);
+        let mut close =
+            self.describe(compression, dictionary_length).map_err(|e| broken("its metadata").caused_by(e))?;
+        close.bloom_filter = self.bloom_filter.take();
+        hide_nothing(&mut close, nan).map_err(|e| broken("its metadata").caused_by(e))?;
         Ok(ClosedChunk { pieces, close, nulls: self.nulls, bounds: self.bounds, column: self.column })
     }
 
@@ -508,17 +550,26 @@ fn expanded(prepared: &Prepared) -> usize {
 fn raw_bounds(column: &Column, raw: &[u8]) -> Option<Bounds> {
     match column.width {
         Some(width) => Bounds::of(column.order, raw.chunks_exact(width)),
-        None => {
-            let mut rest = raw;
-            let values = std::iter::from_fn(move || {
-                let (length, after) = rest.split_first_chunk::<4>()?;
-                let (value, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-                rest = after;
-                Some(value)
-            });
-            Bounds::of(column.order, values)
-        }
+        None => Bounds::of(column.order, sized_values(raw)),
     }
+}
+
+/// Plain values without their lengths.
+fn raw_values<'a>(column: &Column, raw: &'a [u8]) -> Box<dyn Iterator<Item = &'a [u8]> + 'a> {
+    match column.width {
+        Some(width) => Box::new(raw.chunks_exact(width)),
+        None => Box::new(sized_values(raw)),
+    }
+}
+
+fn sized_values(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = raw;
+    std::iter::from_fn(move || {
+        let (length, after) = rest.split_first_chunk::<4>()?;
+        let (value, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        rest = after;
+        Some(value)
+    })
 }
 
 /// Rows of a page whose values are as large as these.

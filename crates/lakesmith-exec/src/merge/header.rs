@@ -218,7 +218,7 @@ impl Reader<'_> {
         }
         match byte >> 4 {
             0 => *id = self.int()?,
-            delta => *id += i32::from(delta),
+            delta => *id = id.checked_add(i32::from(delta))?,
         }
         Some(Some(byte & 0x0f))
     }

@@ -36,6 +36,8 @@ impl Plain {
             }
             None => {
                 u32::try_from(bytes.len()).ok()?;
+                // No more room is taken than the lengths alone would need.
+                values.len().checked_sub(count.checked_mul(4)?)?;
                 let mut offsets = Vec::with_capacity(count + 1);
                 let mut at = 0;
                 for _ in 0..count {

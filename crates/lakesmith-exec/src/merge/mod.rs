@@ -24,8 +24,10 @@ use lakesmith_core::table::Scalar;
 use lakesmith_core::{Error, Result};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::SerializedRowGroupWriter;
+use parquet::schema::types::ColumnPath;
 
 pub(crate) use codec::{Codec, Packer};
 pub(crate) use leaf::{Column, Leaf, pair};
@@ -60,15 +62,23 @@ pub(crate) struct KnownValues {
 }
 
 impl MergedRoot {
-    /// Empty chunks for the leaves of a root column; `plain` tells where no dictionary is wanted.
-    pub(crate) fn new(columns: &[Arc<Column>], plain: &dyn Fn(&Column) -> bool) -> Self {
-        let chunks = columns.iter().map(|c| MergedChunk::new(Arc::clone(c), !plain(c))).collect();
-        Self { columns: columns.to_vec(), chunks }
+    /// Empty chunks for the leaves of a root column, with dictionaries and bloom filters as the properties say.
+    ///
+    /// # Errors
+    /// Internal if a bloom filter cannot be made.
+    pub(crate) fn new(columns: &[Arc<Column>], properties: &WriterProperties) -> Result<Self> {
+        let chunk = |column: &Arc<Column>| MergedChunk::new(Arc::clone(column), properties);
+        Ok(Self { columns: columns.to_vec(), chunks: columns.iter().map(chunk).collect::<Result<_>>()? })
     }
 
     /// Bytes held.
     pub(crate) fn memory(&self) -> usize {
         self.chunks.iter().map(MergedChunk::memory).sum()
+    }
+
+    /// The leaves, and whether they still take ids.
+    pub(crate) fn leaves(&self) -> impl Iterator<Item = (&ColumnPath, bool)> {
+        self.columns.iter().zip(&self.chunks).map(|(column, chunk)| (column.descriptor.path(), chunk.takes_ids()))
     }
 
     /// Takes one chunk for each leaf in; false, and nothing is changed, if one of them holds anything unusual or would
