@@ -34,7 +34,7 @@ use crate::log_state::DeltaTable;
 use crate::log_view::ViewEngine;
 use crate::{features, log_cleanup, tip};
 
-pub(crate) const INTERVAL_DEFAULT: u64 = 10;
+const INTERVAL_DEFAULT: u64 = 10;
 /// Encoded bytes kept in memory before a row group is closed and sent.
 const ROW_GROUP_BYTES: usize = 32 << 20;
 
@@ -83,9 +83,13 @@ pub struct WrittenCheckpoint {
 
 /// True if the table's interval asks for a checkpoint of `version`.
 pub(crate) fn is_due(metadata: &Metadata, version: u64) -> bool {
+    version != 0 && version.is_multiple_of(interval(metadata))
+}
+
+/// The number of versions from one checkpoint to the next.
+pub(crate) fn interval(metadata: &Metadata) -> u64 {
     let interval = tip::property(metadata, "delta.checkpointInterval").and_then(|v| v.trim().parse().ok());
-    let interval = interval.filter(|i| *i > 0).unwrap_or(INTERVAL_DEFAULT);
-    version != 0 && version.is_multiple_of(interval)
+    interval.filter(|i| *i > 0).unwrap_or(INTERVAL_DEFAULT)
 }
 
 /// Writes a checkpoint of `version` and points `_last_checkpoint` to it unless that names a later one.

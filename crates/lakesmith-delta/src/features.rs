@@ -78,26 +78,13 @@ const READER_WRITER: [&str; 14] = [
     "redirectReaderWriter-preview",
 ];
 
-/// Features that change how the log is read, and those for readers of data files, as far as the direct reader of the log
-/// knows them.
-const SURVEYED: [&str; 11] = [
-    "columnMapping",
-    "deletionVectors",
-    "timestampNtz",
-    "typeWidening",
-    "typeWidening-preview",
-    "v2Checkpoint",
-    "vacuumProtocolCheck",
-    "variantShredding",
-    "variantShredding-preview",
-    "variantType",
-    "variantType-preview",
-];
-
 /// True if the log of a table with this protocol means what the direct reader takes it to mean.
 pub(crate) fn can_be_surveyed(protocol: &Protocol) -> bool {
     reader_version(protocol) <= READER_VERSION_FEATURES
-        && protocol.reader_features.iter().flatten().all(|f| SURVEYED.contains(&f.to_string().as_str()))
+        && protocol.reader_features.iter().flatten().map(ToString::to_string).all(|feature| {
+            // Of those that readers must know, what we may write the direct reader knows, too.
+            READER_WRITER.contains(&feature.as_str()) && WRITABLE.contains(&feature.as_str())
+        })
 }
 
 /// Every feature in force, sorted; the ones that an old protocol version implies are spelled out.

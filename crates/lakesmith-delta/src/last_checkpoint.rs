@@ -90,15 +90,20 @@ fn quoted(text: &str) -> String {
 /// # Errors
 /// `Unavailable` from the storage.
 pub(crate) async fn published(store: &Store, root: &Location) -> Result<Option<u64>> {
+    match store.get(&location(root)).await {
+        Ok(bytes) => Ok(version_in(&bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The version that a hint names; `None` if it is damaged.
+pub(crate) fn version_in(hint: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
     struct Version {
         version: u64,
     }
-    match store.get(&location(root)).await {
-        Ok(bytes) => Ok(serde_json::from_slice::<Version>(&bytes).ok().map(|v| v.version)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    serde_json::from_slice::<Version>(hint).ok().map(|v| v.version)
 }
 
 #[cfg(test)]

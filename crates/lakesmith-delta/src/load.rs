@@ -1,13 +1,12 @@
 //! Loads one version of a table: the kernel replays the log, batch by batch, into the file table.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use delta_kernel::Engine;
 use delta_kernel::scan::StatsOptions;
 use delta_kernel::snapshot::{Snapshot, SnapshotRef};
 use lakesmith_core::op::TimeTravel;
-use lakesmith_core::table::{FileTable, Schema, TableState};
+use lakesmith_core::table::{FileTable, Schema};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store};
 use serde::de::DeserializeOwned;
@@ -18,11 +17,7 @@ use crate::file_rows::FileRows;
 use crate::log_files::{LogFiles, find_corrupt_commit};
 use crate::log_state::{DeltaTable, LogState};
 use crate::log_view::LogView;
-use crate::schema::{ColumnMapping, logical_path, parse_schema};
-use crate::{actions, features};
-
-const CLUSTERING_DOMAIN: &str = "delta.clustering";
-const ROW_TRACKING_DOMAIN: &str = "delta.rowTracking";
+use crate::version_state::VersionState;
 
 /// Which parts of a table are to be loaded.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -172,49 +167,22 @@ impl Loader<'_> {
     fn load(&self, needs: Needs) -> Result<DeltaTable> {
         self.check_start()?;
         let configuration = self.snapshot.table_configuration();
-        let protocol: actions::Protocol = convert(configuration.protocol())?;
-        let metadata: actions::Metadata = convert(configuration.metadata())?;
-        let metadata_read = configuration.metadata();
-        let properties: BTreeMap<String, String> =
-            metadata_read.configuration().iter().map(|(k, v)| (k.clone(), v.clone())).collect();
-        let features = features::expand(&protocol);
-        let schema = parse_schema(metadata_read.schema_string(), ColumnMapping::of(&properties)?)
-            .map_err(|e| e.with("path", self.root))?;
-        let partition_columns = metadata_read.partition_columns().to_vec();
-        let domains = self.domains()?;
         let (commit_timestamp_ms, in_commit_timestamps) = self.commit_timestamp()?;
-        let files = if needs.files { self.files(&schema, &partition_columns, needs)? } else { FileTable::default() };
-        let log_segment = self.snapshot.log_segment();
-        let state = TableState {
-            location: self.root.to_string(),
+        let state = VersionState {
             version: self.snapshot.version(),
-            timestamp_ms: commit_timestamp_ms,
-            id: metadata_read.id().to_owned(),
-            name: metadata_read.name().map(str::to_owned),
-            description: metadata_read.description().map(str::to_owned),
-            created_ms: metadata_read.created_time(),
-            clustering_columns: clustering_columns(&schema, &features, &domains)?,
-            schema,
-            partition_columns,
-            properties,
-            min_reader_version: features::reader_version(&protocol),
-            min_writer_version: features::writer_version(&protocol),
-            features,
-            files,
-        };
-        let log = LogState {
-            protocol,
-            metadata,
-            row_id_high_water_mark: row_id_high_water_mark(&domains)?,
-            domains,
+            protocol: convert(configuration.protocol())?,
+            metadata: convert(configuration.metadata())?,
+            domains: self.domains()?,
             commit_timestamp_ms,
             in_commit_timestamps,
-            checkpoint_version: log_segment.checkpoint_version,
+            checkpoint_version: self.snapshot.log_segment().checkpoint_version,
             empty_commit: self.empty_commit(),
             view: self.view.clone(),
-            two_spellings: None,
         };
-        Ok(DeltaTable { state: Arc::new(state), log })
+        let schema = state.schema().map_err(|e| e.with("path", self.root))?;
+        let columns = &state.metadata.partition_columns;
+        let files = if needs.files { self.files(&schema, columns, needs)? } else { FileTable::default() };
+        state.into_table(self.root, schema, files)
     }
 
     /// Without a checkpoint only the very first commit may be the start: what comes before is lost otherwise.
@@ -299,51 +267,4 @@ fn convert<T: DeserializeOwned>(action: &impl serde::Serialize) -> Result<T> {
     serde_json::to_value(action)
         .and_then(serde_json::from_value)
         .map_err(|e| Error::internal("the kernel's view of the log could not be taken over").caused_by(e))
-}
-
-pub(crate) fn clustering_columns(
-    schema: &Schema,
-    features: &[String],
-    domains: &BTreeMap<String, String>,
-) -> Result<Option<Vec<Vec<String>>>> {
-    if !features.iter().any(|f| f == "clustering") {
-        return Ok(None);
-    }
-    let Some(configuration) = domains.get(CLUSTERING_DOMAIN) else { return Ok(Some(Vec::new())) };
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Clustering {
-        clustering_columns: Vec<Column>,
-    }
-    /// Spark writes a list of name parts; some writers a plain name.
-    #[derive(serde::Deserialize)]
-    #[serde(untagged)]
-    enum Column {
-        Path(Vec<String>),
-        Name(String),
-    }
-    let bad = |why: &str| Error::corrupt(format!("the clustering columns in the log are malformed: {why}"));
-    let clustering: Clustering =
-        serde_json::from_str(configuration).map_err(|e| bad("the domain is not valid JSON").caused_by(e))?;
-    let logical = |column| {
-        let physical = match column {
-            Column::Path(path) => path,
-            Column::Name(name) => vec![name],
-        };
-        logical_path(schema, &physical)
-            .ok_or_else(|| bad("a column is not in the schema").with("column", physical.join(".")))
-    };
-    clustering.clustering_columns.into_iter().map(logical).collect::<Result<_>>().map(Some)
-}
-
-pub(crate) fn row_id_high_water_mark(domains: &BTreeMap<String, String>) -> Result<Option<i64>> {
-    let Some(configuration) = domains.get(ROW_TRACKING_DOMAIN) else { return Ok(None) };
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct RowTracking {
-        row_id_high_water_mark: i64,
-    }
-    serde_json::from_str::<RowTracking>(configuration)
-        .map(|r| Some(r.row_id_high_water_mark))
-        .map_err(|e| Error::corrupt("the row id high-water mark in the log is malformed").caused_by(e))
 }

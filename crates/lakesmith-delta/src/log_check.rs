@@ -7,13 +7,12 @@ use lakesmith_core::op::{FsckFinding, TimeTravel};
 use lakesmith_core::table::{FileKey, LogFile, LogRole, complete_checkpoints};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Cancel, Location, Store};
-use serde_json::Value;
 
-use crate::last_checkpoint;
 use crate::load::{Needs, load, load_view};
 use crate::log_files::{LOG_FOLDER, LogFiles, check_lines, log_file};
 use crate::log_state::DeltaTable;
 use crate::log_view::LogView;
+use crate::{last_checkpoint, version_checksum};
 
 /// Commits read at once.
 const READ_AHEAD: usize = 16;
@@ -232,13 +231,14 @@ pub async fn check_checksum(store: &Store, root: &Location, table: &DeltaTable) 
     };
     let cure = "remove the checksum file: readers do without it, and trust a wrong one";
     let wrong = |message: String| finding("checksum-differs", path.clone(), version, message, cure);
-    let Ok(Value::Object(checksum)) = serde_json::from_slice::<Value>(&bytes) else {
+    let Some(totals) = version_checksum::totals(&bytes) else {
         return Ok(vec![wrong("the checksum of the version is no JSON object".to_owned())]);
     };
-    let known = [("numFiles", table.state.files.len() as u64), ("tableSizeBytes", table.state.files.total_bytes())];
-    let differs = |(key, known): &(&str, u64)| {
-        let said = checksum.get(*key).and_then(Value::as_u64)?;
-        (said != *known).then(|| wrong(format!("{key} is {said}, the table has {known}")))
+    let files = &table.state.files;
+    let known = [("numFiles", totals.files, files.len() as u64), ("tableSizeBytes", totals.bytes, files.total_bytes())];
+    let differs = |(key, said, known): (&str, Option<u64>, u64)| {
+        let said = said.filter(|said| *said != known)?;
+        Some(wrong(format!("{key} is {said}, the table has {known}")))
     };
-    Ok(known.iter().filter_map(differs).collect())
+    Ok(known.into_iter().filter_map(differs).collect())
 }

@@ -23,11 +23,9 @@ use crate::last_checkpoint;
 use crate::load::{Needs, load};
 use crate::log_files::{LOG_FOLDER, LogFiles, log_file};
 use crate::log_state::DeltaTable;
-use crate::property_rules::interval_ms;
+use crate::retention::LOG_RETENTION;
 use crate::sidecars::referenced_sidecars;
 
-const RETENTION: &str = "delta.logRetentionDuration";
-const RETENTION_DEFAULT_MS: i64 = 30 * 86_400_000;
 const ENABLED: &str = "delta.enableExpiredLogCleanup";
 const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
@@ -64,7 +62,7 @@ pub async fn plan_log_clean(
         .try_filter_map(|info| std::future::ready(Ok(log_file(&folder, &info))))
         .try_collect()
         .await?;
-    let cutoff_ms = log_cutoff_ms(now_ms, retention_ms(table)?);
+    let cutoff_ms = log_cutoff_ms(now_ms, LOG_RETENTION.of(table)?);
     let rules = LogCutRules {
         cutoff_version: cutoff_version(store, root, table, cutoff_ms).await?,
         pointed_to: last_checkpoint::published(store, root).await?,
@@ -132,17 +130,6 @@ pub(crate) async fn after_checkpoint(store: &Store, root: &Location, table: &Del
         tracing::warn!(failed = report.failed.len(), "expired files of the log stay until the next clean-up");
     }
     Ok(())
-}
-
-fn retention_ms(table: &DeltaTable) -> Result<i64> {
-    match table.state.property(RETENTION) {
-        None => Ok(RETENTION_DEFAULT_MS),
-        Some(text) => interval_ms(text).filter(|ms| *ms >= 0).ok_or_else(|| {
-            Error::usage(format!("{RETENTION} is '{text}', which is no interval; set it to one such as '30 days'"))
-                .with("path", &table.state.location)
-                .with("property", RETENTION)
-        }),
-    }
 }
 
 /// A value that can't be read protects everything.

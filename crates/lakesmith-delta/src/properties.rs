@@ -11,12 +11,11 @@ use lakesmith_core::{Error, Result};
 
 use crate::log_state::DeltaTable;
 use crate::mapping_upgrade::with_mapping;
-use crate::property_rules::{Rule, check, interval_ms, known, strip_delta};
+use crate::property_rules::{Rule, check, known, strip_delta};
+use crate::retention::{FILE_RETENTION, LOG_RETENTION, RetentionProperty};
 use crate::schema::{find_column, parse_column_list};
 use crate::{actions, features};
 
-const WEEK_MS: i64 = 7 * 86_400_000;
-const DAYS_30_MS: i64 = 30 * 86_400_000;
 const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const STATS_COLUMNS: &str = "delta.dataSkippingStatsColumns";
 
@@ -27,22 +26,6 @@ pub struct NewConfiguration {
     pub metadata: actions::Metadata,
     /// The protocol, if a property enables a feature that the table lacks.
     pub protocol: Option<actions::Protocol>,
-}
-
-/// How long files that left the table are kept, milliseconds: `delta.deletedFileRetentionDuration`.
-///
-/// # Errors
-/// `Corrupt` if the table holds something that is no interval.
-pub fn deleted_file_retention_ms(table: &DeltaTable) -> Result<i64> {
-    const KEY: &str = "delta.deletedFileRetentionDuration";
-    let Some(text) = table.state.property(KEY) else { return Ok(WEEK_MS) };
-    interval_ms(text).ok_or_else(|| {
-        Error::corrupt(
-            "the table's retention of deleted files is no interval; set it, for example to 'interval 7 days'",
-        )
-        .with("property", KEY)
-        .with("value", text)
-    })
 }
 
 /// Checks a change of properties and applies it.
@@ -280,10 +263,12 @@ impl Change<'_> {
 
     /// A log that is cleaned up before the files it removed would leave files that nobody can name.
     fn check_retention(&self) -> Result<()> {
-        let (log, files) = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration");
+        let (log, files) = (LOG_RETENTION.key, FILE_RETENTION.key);
         let changed = |key: &str| self.properties.get(key) != self.state.properties.get(key);
-        let of = |key: &str, default| self.properties.get(key).and_then(|v| interval_ms(v)).unwrap_or(default);
-        if (changed(log) || changed(files)) && of(log, DAYS_30_MS) < of(files, WEEK_MS) {
+        let of = |retention: &RetentionProperty| {
+            retention.value_or_default(self.properties.get(retention.key).map(String::as_str))
+        };
+        if (changed(log) || changed(files)) && of(&LOG_RETENTION) < of(&FILE_RETENTION) {
             return Err(Error::usage(format!("{log} needs to be greater than or equal to {files}."))
                 .with("path", &self.state.location));
         }

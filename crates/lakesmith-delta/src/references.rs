@@ -21,7 +21,7 @@ use percent_encoding::percent_decode_str;
 use crate::engine::{self, KERNEL_ROOT, translate};
 use crate::log_state::DeltaTable;
 use crate::vacuum_log::{Removed, covered_version, removes_since};
-use crate::vector::relative_path;
+use crate::vector::checked_path;
 
 const REMOVE: &str = "remove";
 
@@ -95,10 +95,7 @@ impl<'a> Namer<'a> {
             "i" => Ok(()),
             "p" => self.path(path_or_inline, need),
             "u" => {
-                let path = relative_path(path_or_inline).ok_or_else(|| {
-                    Error::corrupt("a deletion vector in the log is malformed: its name is no identifier")
-                        .with("vector", path_or_inline)
-                })?;
+                let path = checked_path(path_or_inline)?;
                 self.add(LoggedPath::Below { path: &path, as_stored: None, absolute: false }, need);
                 Ok(())
             }

@@ -15,7 +15,7 @@ use crate::actions::DeletionVectorDescriptor;
 use crate::commit_info::{CommitClock, read_commit};
 use crate::log_files::{CommitFile, LOG_FOLDER, LogFiles};
 use crate::log_state::DeltaTable;
-use crate::vector::relative_path;
+use crate::vector::checked_path;
 
 const INFO_FILE: &str = "_last_vacuum_info";
 /// Commits read at once.
@@ -168,11 +168,9 @@ fn removed(
         each(RemovedFile { path, size: size(remove.size), removed_ms })?;
     }
     match &remove.deletion_vector {
-        Some(vector) if vector.storage_type == "u" => match relative_path(&vector.path_or_inline_dv) {
-            Some(path) => each(RemovedFile { path, size: 0, removed_ms }),
-            None => Err(Error::corrupt("a deletion vector in the log is malformed: its name is no identifier")
-                .with("vector", &vector.path_or_inline_dv)),
-        },
+        Some(vector) if vector.storage_type == "u" => {
+            each(RemovedFile { path: checked_path(&vector.path_or_inline_dv)?, size: 0, removed_ms })
+        }
         _ => Ok(()),
     }
 }

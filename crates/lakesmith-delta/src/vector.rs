@@ -58,7 +58,7 @@ pub(crate) fn delete_info(root: &Location, descriptor: Descriptor<'_>) -> Result
     let offset = u64::try_from(d.offset.unwrap_or(1)).map_err(|_| bad("its offset is negative"))?;
     let at = match d.storage_type {
         "u" => {
-            let location = root.join(&relative_path(d.path_or_inline).ok_or_else(|| bad("its name is no identifier"))?);
+            let location = root.join(&checked_path(d.path_or_inline)?);
             VectorLocation::File { location: location.to_string(), offset }
         }
         "p" => VectorLocation::File { location: root.resolve(d.path_or_inline)?.to_string(), offset },
@@ -92,6 +92,17 @@ pub fn relative_path(path_or_inline: &str) -> Option<String> {
     let (prefix, text) = path_or_inline.split_at_checked(start)?;
     let uuid = Uuid::from_slice(&z85::decode(text.as_bytes())?).ok()?;
     Some(file_path(prefix, uuid))
+}
+
+/// The same of a vector in the log.
+///
+/// # Errors
+/// `Corrupt` if the text is no such name.
+pub(crate) fn checked_path(path_or_inline: &str) -> Result<String> {
+    relative_path(path_or_inline).ok_or_else(|| {
+        Error::corrupt("a deletion vector in the log is malformed: its name is no identifier")
+            .with("vector", path_or_inline)
+    })
 }
 
 fn file_path(prefix: &str, uuid: Uuid) -> String {

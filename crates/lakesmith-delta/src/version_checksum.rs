@@ -29,6 +29,20 @@ pub(crate) struct Before<'a> {
     pub files: Option<(u64, u64)>,
 }
 
+/// What a checksum says of all live files together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Totals {
+    pub files: Option<u64>,
+    pub bytes: Option<u64>,
+}
+
+/// The totals of a checksum file; `None` if it is no JSON object.
+pub(crate) fn totals(checksum: &[u8]) -> Option<Totals> {
+    let checksum: Map<String, Value> = serde_json::from_slice(checksum).ok()?;
+    let number = |key: &str| checksum.get(key).and_then(Value::as_u64);
+    Some(Totals { files: number("numFiles"), bytes: number("tableSizeBytes") })
+}
+
 /// Writes the checksum of `version`, which `commit` made; false if the previous version's does not serve.
 ///
 /// # Errors

@@ -6,10 +6,9 @@ use lakesmith_core::table::LogFile;
 use lakesmith_storage::{Location, Store};
 
 use super::segment::LogListing;
-use crate::checkpoint::INTERVAL_DEFAULT;
-use crate::log_cleanup;
 use crate::log_files::{LOG_FOLDER, log_file};
 use crate::log_state::DeltaTable;
+use crate::{checkpoint, last_checkpoint, log_cleanup, version_checksum};
 
 /// What the facts are drawn from.
 pub(crate) struct LogReading<'a> {
@@ -24,24 +23,23 @@ pub(crate) struct LogReading<'a> {
 impl LogReading<'_> {
     pub(crate) async fn facts(&self) -> LogFacts {
         let (listing, version) = (self.listing, self.table.state.version);
-        let checkpoint = listing.checkpoints().rfind(|(v, _)| *v <= version);
+        let newest = listing.checkpoints().rfind(|(v, _)| *v <= version);
         let since = || {
-            let after = checkpoint.map(|(v, _)| v);
+            let after = newest.map(|(v, _)| v);
             listing.files.commits.iter().filter(move |c| c.version <= version && after.is_none_or(|a| c.version > a))
         };
         let mut files = CountAndBytes::default();
         listing.all.iter().for_each(|info| files.add(info.size));
         let (last_checkpoint_hint, pointed_to) = self.hint().await;
-        let interval = self.table.state.property("delta.checkpointInterval").and_then(|v| v.trim().parse().ok());
         LogFacts {
             files,
             commits: listing.files.commits.iter().filter(|c| c.version <= version).count() as u64,
             oldest_commit: listing.files.commits.first().map(|c| c.version),
-            checkpoint_version: checkpoint.map(|(v, _)| v),
-            checkpoint_bytes: checkpoint.map_or(0, |(_, files)| files.files().iter().map(|f| f.size).sum()),
+            checkpoint_version: newest.map(|(v, _)| v),
+            checkpoint_bytes: newest.map_or(0, |(_, files)| files.files().iter().map(|f| f.size).sum()),
             commits_since_checkpoint: since().count() as u64,
             bytes_since_checkpoint: since().map(|c| c.info.size).sum(),
-            checkpoint_interval: interval.filter(|i| *i > 0).unwrap_or(INTERVAL_DEFAULT),
+            checkpoint_interval: checkpoint::interval(&self.table.log.metadata),
             last_checkpoint_hint,
             expired: self.expired(pointed_to),
             retention_ms: self.retention_ms,
@@ -52,21 +50,17 @@ impl LogReading<'_> {
     /// What the hint says, and the version that it names.
     async fn hint(&self) -> (CheckpointHint, Option<u64>) {
         let Some(info) = self.listing.named("_last_checkpoint") else { return (CheckpointHint::Missing, None) };
-        #[derive(serde::Deserialize)]
-        struct Hint {
-            version: u64,
-        }
         let bytes = self.store.get(&info.location).await;
-        let Some(hint) = bytes.ok().and_then(|b| serde_json::from_slice::<Hint>(&b).ok()) else {
+        let Some(hinted) = bytes.ok().and_then(|b| last_checkpoint::version_in(&b)) else {
             return (CheckpointHint::Damaged, None);
         };
         let newest = self.listing.checkpoints().next_back().map(|(version, _)| version);
         let found = match newest {
-            Some(newest) if newest == hint.version => CheckpointHint::Current,
-            _ if self.listing.checkpoints().any(|(version, _)| version == hint.version) => CheckpointHint::Older,
+            Some(newest) if newest == hinted => CheckpointHint::Current,
+            _ if self.listing.checkpoints().any(|(version, _)| version == hinted) => CheckpointHint::Older,
             _ => CheckpointHint::NamesMissing,
         };
-        (found, Some(hint.version))
+        (found, Some(hinted))
     }
 
     /// What a clean-up of the log would delete now, after a checkpoint of the newest version. Times are those of the
@@ -94,14 +88,7 @@ impl LogReading<'_> {
     /// A checksum that cannot be read counts for none: engines skip it as well.
     async fn checksum(&self) -> Option<Checksum> {
         let info = self.listing.named(&format!("{:020}.crc", self.table.state.version))?;
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Stored {
-            table_size_bytes: u64,
-            num_files: u64,
-        }
-        let bytes = self.store.get(&info.location).await.ok()?;
-        let stored: Stored = serde_json::from_slice(&bytes).ok()?;
-        Some(Checksum { files: stored.num_files, bytes: stored.table_size_bytes })
+        let totals = version_checksum::totals(&self.store.get(&info.location).await.ok()?)?;
+        Some(Checksum { files: totals.files?, bytes: totals.bytes? })
     }
 }

@@ -31,7 +31,7 @@ use lakesmith_core::health::{FileTally, HealthFacts, StatisticsFacts, TalliedFil
 use lakesmith_core::op::TimeTravel;
 use lakesmith_core::op::health::HealthOptions;
 use lakesmith_core::plan::{TARGET_TAG, ZCUBE_TAG};
-use lakesmith_core::table::{FileTable, TableState};
+use lakesmith_core::table::FileTable;
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store};
 use serde_json::{Map, Value};
@@ -45,15 +45,13 @@ use self::statistics::{Judge, Sample};
 use self::storage::LiveFiles;
 use crate::commit_info::read_commit_info;
 use crate::log_files::{CommitFile, LOG_FOLDER, not_a_table};
-use crate::log_state::{DeltaTable, LogState};
+use crate::log_state::DeltaTable;
 use crate::log_view::LogView;
-use crate::property_rules::interval_ms;
-use crate::schema::{ColumnMapping, parse_schema};
+use crate::retention::{FILE_RETENTION, LOG_RETENTION};
+use crate::version_state::VersionState;
 use crate::{Needs, check_writable, engine, features, file_rows, load};
 
 const DAY_MS: i64 = 86_400_000;
-const FILE_RETENTION_MS: i64 = 7 * DAY_MS;
-const LOG_RETENTION_MS: i64 = 30 * DAY_MS;
 /// Files whose statistics are looked at.
 const SAMPLE: usize = 1_000;
 /// The same of a deep survey; those of a checkpoint are not kept and not counted here.
@@ -173,7 +171,7 @@ async fn finish(
     let older = listing.files.commits.iter().rev().filter(|c| c.version < oldest_read).cloned().collect();
     let maintenance = search.finish(store, older).await;
 
-    let retention_ms = interval(&state, "delta.deletedFileRetentionDuration", FILE_RETENTION_MS);
+    let retention_ms = FILE_RETENTION.value_or_default(state.property(FILE_RETENTION.key));
     let cutoff_ms = now_ms.saturating_sub(retention_ms);
     let vacuumed_before_ms = maintenance.last_vacuum.map(|run| run.time_ms.saturating_sub(retention_ms));
     let tombstones = reading.replay.as_ref().map(|r| r.tombstones(cutoff_ms, vacuumed_before_ms, retention_ms));
@@ -190,7 +188,7 @@ async fn finish(
         root,
         listing: &listing,
         table: &reading.table,
-        retention_ms: interval(&state, "delta.logRetentionDuration", LOG_RETENTION_MS),
+        retention_ms: LOG_RETENTION.value_or_default(state.property(LOG_RETENTION.key)),
         now_ms,
     };
     let log = log.facts().await;
@@ -209,10 +207,6 @@ async fn finish(
         source: reading.source,
     };
     Ok(Survey { table: reading.table, facts })
-}
-
-fn interval(state: &TableState, key: &str, default_ms: i64) -> i64 {
-    state.property(key).and_then(interval_ms).unwrap_or(default_ms)
 }
 
 async fn read_directly(
@@ -334,51 +328,35 @@ impl DirectReader {
         if !features::can_be_surveyed(&protocol) {
             return Err(odd("the protocol asks for more than this reader knows"));
         }
-        let properties = metadata.configuration.clone();
-        let features = features::expand(&protocol);
-        let schema = parse_schema(&metadata.schema_string, ColumnMapping::of(&properties)?)?;
         let domains = std::mem::take(&mut replay.domains)
             .into_iter()
             .filter_map(|(name, configuration)| Some((name, configuration?)))
             .collect();
-        let own_clock = features.iter().any(|f| f == "inCommitTimestamp")
-            && properties.get("delta.enableInCommitTimestamps").is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        let own_clock = features::expand(&protocol).iter().any(|f| f == "inCommitTimestamp")
+            && metadata
+                .configuration
+                .get("delta.enableInCommitTimestamps")
+                .is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let commit_timestamp_ms = if own_clock {
             self.own_timestamp(segment, commits)?
         } else {
             let checkpoint = segment.checkpoint.as_ref().and_then(|(_, files)| files.files().first());
             segment.own.as_ref().map(|c| &c.info).or(checkpoint).map_or(0, |info| info.modified_ms)
         };
-        let state = TableState {
-            location: self.root.to_string(),
+        let state = VersionState {
             version: segment.version,
-            timestamp_ms: commit_timestamp_ms,
-            id: metadata.id.clone(),
-            name: metadata.name.clone(),
-            description: metadata.description.clone(),
-            created_ms: metadata.created_time,
-            clustering_columns: load::clustering_columns(&schema, &features, &domains)?,
-            schema,
-            partition_columns: metadata.partition_columns.clone(),
-            properties,
-            min_reader_version: features::reader_version(&protocol),
-            min_writer_version: features::writer_version(&protocol),
-            features,
-            files: FileTable::default(),
-        };
-        let log = LogState {
             protocol,
             metadata,
-            row_id_high_water_mark: load::row_id_high_water_mark(&domains)?,
             domains,
             commit_timestamp_ms,
             in_commit_timestamps: own_clock,
             checkpoint_version: segment.checkpoint.as_ref().map(|(version, _)| *version),
+            // Such a log goes to the kernel.
             empty_commit: None,
             view: LogView::default(),
-            two_spellings: None,
         };
-        Ok(DeltaTable { state: Arc::new(state), log })
+        let schema = state.schema()?;
+        Ok(state.into_table(&self.root, schema, FileTable::default())?)
     }
 }
 
