@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use lakesmith::Session;
+use lakesmith::layout::Curve;
 use lakesmith::op::{
-    FsckOptions, HealthOptions, Inventory, OptimizeOptions, ReorgOptions, StatisticsCheck, VacuumMode, VacuumOptions,
+    FsckOptions, HealthOptions, Inventory, OptimizeOptions, OrderBy, ReorgOptions, StatisticsCheck, VacuumMode,
+    VacuumOptions,
 };
 use lakesmith::predicate::Expr;
 
@@ -47,7 +49,7 @@ pub(crate) fn of_optimize(session: &Session, args: OptimizeArgs) -> Result<Optim
     options.force |= args.force;
     options.full |= args.full;
     if let Some(columns) = args.zorder_by {
-        options.zorder_by = columns.0;
+        options.order_by = Some(OrderBy { curve: Curve::Zorder, columns: columns.0 });
     }
     Ok(options)
 }

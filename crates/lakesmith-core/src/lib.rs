@@ -8,6 +8,7 @@
 pub mod commit;
 pub mod error;
 pub mod health;
+pub mod layout;
 pub mod op;
 pub mod plan;
 pub mod predicate;

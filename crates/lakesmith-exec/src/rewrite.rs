@@ -484,6 +484,7 @@ impl Rewriter<'_> {
             rows_out,
             bytes_in: self.task.inputs.iter().filter(|i| !is_left_out(i)).map(|i| i.size).sum(),
             bytes_out,
+            bytes_spilled: 0,
             content_hash: self.task.verify.then_some(hash_out),
             left_out: self.left_out,
         })

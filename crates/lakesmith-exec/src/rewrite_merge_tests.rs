@@ -242,6 +242,7 @@ impl Table {
             root: self.root().to_string(),
             output_stem: format!("out-{}-{verify}", between.merges),
             verify,
+            order: None,
         };
         let control = RewriteControl {
             memory_bytes: self.memory_bytes,

@@ -73,6 +73,7 @@ fn setup() -> Setup {
         root: root.to_string(),
         output_stem: "out".into(),
         verify: false,
+        order: None,
     };
     let control = RewriteControl {
         memory_bytes: 64 << 20,

@@ -1,8 +1,9 @@
 //! From a parsed statement to the operation that the library runs.
 
 use lakesmith_core::Result;
+use lakesmith_core::layout::Curve;
 use lakesmith_core::op::{
-    AlterProperties, HistoryOptions, Operation, OptimizeOptions, ReorgOptions, TimeTravel, VacuumOptions,
+    AlterProperties, HistoryOptions, Operation, OptimizeOptions, OrderBy, ReorgOptions, TimeTravel, VacuumOptions,
 };
 
 use crate::settings::Settings;
@@ -16,12 +17,13 @@ pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> 
     Ok(match op {
         StatementOp::Optimize { full, predicate, zorder_by } => {
             let (predicate, predicate_text) = split(predicate);
-            let zorder_by = zorder_by.clone();
+            let order_by =
+                (!zorder_by.is_empty()).then(|| OrderBy { curve: Curve::Zorder, columns: zorder_by.clone() });
             Operation::Optimize(OptimizeOptions {
                 predicate,
                 predicate_text,
                 full: *full,
-                zorder_by,
+                order_by,
                 ..settings.optimize_options()?
             })
         }

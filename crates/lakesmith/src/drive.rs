@@ -36,6 +36,8 @@ pub(crate) struct Driven {
     pub left_out: Vec<LeftOut>,
     /// Commits made.
     pub batches: u64,
+    /// Bytes spilled to local disk.
+    pub bytes_spilled: u64,
     /// Tasks at once.
     pub parallelism: u64,
 }
@@ -125,6 +127,7 @@ impl Drive<'_> {
         let (outcomes, parallelism) = self.execute(tasks)?;
         let rows: u64 = outcomes.iter().map(|o| o.rows_out).sum();
         let written: u64 = outcomes.iter().map(|o| o.bytes_out).sum();
+        driven.bytes_spilled += outcomes.iter().map(|o| o.bytes_spilled).sum::<u64>();
         tracing::info!(groups = outcomes.len(), rows, bytes = written, "rewritten and checked; committing");
         driven.parallelism = driven.parallelism.max(parallelism);
         let worth: Vec<bool> = groups.iter().zip(&outcomes).map(|(g, o)| self.is_worth_a_commit(base, g, o)).collect();
@@ -228,6 +231,7 @@ impl Drive<'_> {
                 root: self.root.to_string(),
                 output_stem: format!("{directory}part-{i:05}-{uuid}"),
                 verify: self.limits.verify,
+                order: group.order.clone(),
             });
         }
         Ok(tasks)
@@ -375,7 +379,7 @@ impl Refreshed {
                 Some(files) => {
                     let partition_index = table.state.files.get(files[0]).partition_index;
                     origins.push(group.files);
-                    kept.push(FileGroup { files, partition_index, bytes: group.bytes, marks: group.marks });
+                    kept.push(FileGroup { files, partition_index, ..group });
                 }
                 None => lost += 1,
             }

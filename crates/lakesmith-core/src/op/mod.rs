@@ -15,7 +15,10 @@ pub use describe::{DetailReport, FileEntry, FilesReport, HistoryEntry, HistoryOp
 pub use entries::{EntryList, EntrySource};
 pub use fsck::{FsckFinding, FsckOptions, FsckReport, StatisticsCheck};
 pub use health::{Finding, HealthOptions, HealthReport, HistogramBin, Severity};
-pub use optimize::{Compat, FileSizes, OptimizeMetrics, OptimizeOptions, OptimizeReport, ReorgOptions, RewriteLimits};
+pub use optimize::{
+    Compat, CubeSizes, FileSizes, OptimizeMetrics, OptimizeOptions, OptimizeReport, OrderBy, ReorgOptions,
+    RewriteLimits,
+};
 pub use plan_file::{
     ApplyOptions, ApplyReport, NotApplied, PLAN_FORMAT, PlanEntry, PlanHeader, PlanLine, PlannedOperation,
 };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::layout::Curve;
 use crate::plan::Approved;
 use crate::predicate::Expr;
 use crate::units::{GIB, MIB};
@@ -56,6 +57,8 @@ pub struct RewriteLimits {
     pub row_group_rows: u64,
     /// Text kept in the history.
     pub user_metadata: Option<String>,
+    /// Folder for what does not fit into the memory; `None`: the system's folder for temporary files.
+    pub spill_folder: Option<PathBuf>,
     /// Stop after planning.
     pub dry_run: bool,
     /// Write the plan to this file, and stop.
@@ -76,6 +79,7 @@ impl Default for RewriteLimits {
             compression: None,
             row_group_rows: 1 << 20,
             user_metadata: None,
+            spill_folder: None,
             dry_run: false,
             plan_out: None,
             approved: None,
@@ -84,7 +88,7 @@ impl Default for RewriteLimits {
 }
 
 /// Options of OPTIMIZE.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OptimizeOptions {
     /// Partitions to look at; `None`: all.
     pub predicate: Option<Expr>,
@@ -98,10 +102,59 @@ pub struct OptimizeOptions {
     pub force: bool,
     /// OPTIMIZE … FULL.
     pub full: bool,
-    /// ZORDER BY columns.
-    pub zorder_by: Vec<Vec<String>>,
+    /// The order that rows get; `None`: that of the table's clustering, or none.
+    pub order_by: Option<OrderBy>,
+    /// Refuse to order by columns without statistics (`…optimize.zorder.checkStatsCollection.enabled`).
+    pub stats_check: bool,
+    /// Sizes of cubes (liquid clustering).
+    pub cubes: CubeSizes,
+    /// Bytes of input a run at most, on clustered tables: the files whose overlap is worst come first. `None`: the choice
+    /// of files is Spark's.
+    pub budget_bytes: Option<u64>,
     /// Limits.
     pub limits: RewriteLimits,
+}
+
+impl Default for OptimizeOptions {
+    fn default() -> Self {
+        Self {
+            predicate: None,
+            predicate_text: None,
+            sizes: FileSizes::default(),
+            compat: Compat::default(),
+            force: false,
+            full: false,
+            order_by: None,
+            stats_check: true,
+            cubes: CubeSizes::default(),
+            budget_bytes: None,
+            limits: RewriteLimits::default(),
+        }
+    }
+}
+
+/// A wanted order of rows, in the user's words.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct OrderBy {
+    /// The curve.
+    pub curve: Curve,
+    /// Logical column paths, in any case; the most significant first.
+    pub columns: Vec<Vec<String>>,
+}
+
+/// Sizes of z-cubes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CubeSizes {
+    /// Cubes of at least so many live bytes are finished (`…clustering.mergeStrategy.minCubeSize.threshold`).
+    pub min_bytes: u64,
+    /// Cubes are cut before their input bytes exceed this (`…minCubeSize.targetCubeSize`).
+    pub target_bytes: u64,
+}
+
+impl Default for CubeSizes {
+    fn default() -> Self {
+        Self { min_bytes: 100 * GIB, target_bytes: 150 * GIB }
+    }
 }
 
 /// Options of REORG … APPLY (PURGE).
@@ -237,6 +290,8 @@ pub struct OptimizeReport {
     pub left_out: Vec<LeftOutFile>,
     /// What would be done; empty unless `--dry-run`.
     pub planned: Vec<PlannedGroup>,
+    /// Bytes spilled to local disk.
+    pub bytes_spilled: u64,
     /// Storage requests made.
     pub requests: u64,
     /// Bytes read from storage.

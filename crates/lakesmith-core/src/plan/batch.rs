@@ -22,9 +22,12 @@ pub fn into_batches(plan: RewritePlan, batch_bytes: Option<u64>) -> Vec<Vec<File
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::FileMarks;
 
     fn plan(bytes: &[u64]) -> RewritePlan {
-        let group = |b: &u64| FileGroup { files: vec![], partition_index: 0, bytes: *b, marks: Default::default() };
+        let marks = FileMarks::default();
+        let group =
+            |b: &u64| FileGroup { files: vec![], partition_index: 0, bytes: *b, marks: marks.clone(), order: None };
         RewritePlan { groups: bytes.iter().map(group).collect(), considered_files: 0 }
     }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::{FileGroup, RewritePlan, TARGET_TAG, ZCUBE_TAG, bin_pack, invariant, partition_ranks, sort_by_size};
 use crate::error::{Error, Result};
-use crate::op::{Compat, FileSizes, OptimizeOptions};
+use crate::op::{Compat, FileSizes, OptimizeOptions, OrderBy};
 use crate::predicate::BoundPredicate;
 use crate::table::{DataFile, FileId, FileMarks, TableState};
 
@@ -53,6 +53,7 @@ pub fn compact(
                 partition_index: files.get(bin[0]).partition_index,
                 bytes: sizes[range].iter().sum(),
                 marks: output_marks(options),
+                order: None,
             });
         }
     }
@@ -62,7 +63,7 @@ pub fn compact(
 }
 
 fn check_request(state: &TableState, options: &OptimizeOptions) -> Result<()> {
-    let columns = || options.zorder_by.iter().map(|c| c.join(".")).collect::<Vec<_>>().join(", ");
+    let columns = |by: &OrderBy| by.columns.iter().map(|c| c.join(".")).collect::<Vec<_>>().join(", ");
     // As in Spark, the feature alone makes a table clustered, with or without keys.
     if state.has_feature("clustering") {
         if let Some(predicate) = &options.predicate {
@@ -73,10 +74,10 @@ fn check_request(state: &TableState, options: &OptimizeOptions) -> Result<()> {
             ))
             .class("DELTA_CLUSTERING_WITH_PARTITION_PREDICATE"));
         }
-        if !options.zorder_by.is_empty() {
+        if let Some(by) = &options.order_by {
             return Err(Error::usage(format!(
                 "OPTIMIZE command for Delta table with clustering cannot specify ZORDER BY. Please remove ZORDER BY ({}).",
-                columns()
+                columns(by)
             ))
             .class("DELTA_CLUSTERING_WITH_ZORDER_BY"));
         }
@@ -93,10 +94,10 @@ fn check_request(state: &TableState, options: &OptimizeOptions) -> Result<()> {
              belong to no cube",
         ));
     }
-    if !options.zorder_by.is_empty() {
+    if let Some(by) = &options.order_by {
         return Err(Error::unsupported(format!(
             "ZORDER BY ({}) is not available in this version; OPTIMIZE without ZORDER BY packs small files",
-            columns()
+            columns(by)
         )));
     }
     Ok(())

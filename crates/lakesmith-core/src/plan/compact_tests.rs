@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::layout::Curve;
 use crate::plan::RewritePlan;
 use crate::table::{DeleteInfo, FileTableBuilder, NewRow, PartitionTuple, Scalar, Schema, vector::VectorLocation};
 
@@ -140,7 +141,8 @@ fn files_in_cubes_are_left_to_clustering() {
 fn requests_that_the_layout_forbids_get_sparks_class() {
     let mut clustered = state(&[]);
     clustered.features = vec!["clustering".into()];
-    let zorder = OptimizeOptions { zorder_by: vec![vec!["amount".into()]], ..Default::default() };
+    let by = OrderBy { curve: Curve::Zorder, columns: vec![vec!["amount".into()]] };
+    let zorder = OptimizeOptions { order_by: Some(by), ..Default::default() };
     assert_eq!(compact(&clustered, &zorder, None).unwrap_err().class_name(), "DELTA_CLUSTERING_WITH_ZORDER_BY");
     let full = OptimizeOptions { full: true, ..Default::default() };
     assert_eq!(compact(&state(&[]), &full, None).unwrap_err().class_name(), "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED");

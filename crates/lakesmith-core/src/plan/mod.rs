@@ -10,6 +10,7 @@ pub mod metrics;
 pub mod purge;
 pub mod sweep;
 
+use crate::layout::RowOrder;
 use crate::table::{FileId, FileMarks, FileTable};
 
 pub use approved::{Approved, restrict, rewrite_key};
@@ -39,6 +40,8 @@ pub struct FileGroup {
     pub bytes: u64,
     /// Tags and provider of the outputs.
     pub marks: FileMarks,
+    /// The order of the outputs' rows; `None`: that of the inputs.
+    pub order: Option<RowOrder>,
 }
 
 /// What a rewrite will do.

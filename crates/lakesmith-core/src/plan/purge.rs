@@ -67,6 +67,7 @@ pub fn purge(
                 partition_index: files.get(ids[range.start]).partition_index,
                 bytes: sizes[range].iter().sum(),
                 marks: marks.clone(),
+                order: None,
             });
         }
     }

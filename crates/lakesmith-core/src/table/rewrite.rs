@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::Error;
+use crate::layout::RowOrder;
 
 use super::{DeleteInfo, Field, FileId, FileStats, PartitionTuple, Schema};
 
@@ -67,12 +68,12 @@ pub struct InputFile {
     pub row_commit_version: Option<i64>,
 }
 
-/// Unit of execution, retry and shipping: inputs in, one or more outputs out, rows in input order.
+/// Unit of execution, retry and shipping: inputs in, one or more outputs out.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct RewriteTask {
     /// Number in its plan, from 0.
     pub id: u32,
-    /// Inputs in the order in which their rows come out.
+    /// Inputs; without another order, in the order in which their rows come out.
     pub inputs: Vec<InputFile>,
     /// Partition that all inputs share and the outputs get.
     pub partition: PartitionTuple,
@@ -86,6 +87,8 @@ pub struct RewriteTask {
     pub output_stem: String,
     /// Compute the order-free content hash of inputs and outputs and compare them.
     pub verify: bool,
+    /// The order of the outputs' rows; `None`: that of the inputs.
+    pub order: Option<RowOrder>,
 }
 
 /// One file that a task wrote.
@@ -126,7 +129,7 @@ pub struct RewriteOutcome {
     pub task: u32,
     /// Files written, in order; empty if every input row was deleted.
     pub outputs: Vec<WrittenFile>,
-    /// Where each input row went, in output order.
+    /// Where each input row went, in output order; empty if the task gave the rows another order.
     pub row_map: Vec<RowMapSegment>,
     /// Live rows of the inputs: footer counts minus vector cardinalities.
     pub rows_in: u64,
@@ -136,6 +139,8 @@ pub struct RewriteOutcome {
     pub bytes_in: u64,
     /// Bytes of the outputs on storage.
     pub bytes_out: u64,
+    /// Bytes that were spilled to disk on the way.
+    pub bytes_spilled: u64,
     /// Equal hashes of inputs and outputs, when verification was asked for.
     pub content_hash: Option<u64>,
     /// Inputs of which no row is in the outputs, because they hold something that is not rewritten.

@@ -116,6 +116,7 @@ impl Bench {
             root: self.root().to_string(),
             output_stem: "part-00000-x".into(),
             verify: true,
+            order: None,
         }
     }
 

@@ -23,7 +23,7 @@ fn settings_reach_every_operation() {
     assert_eq!((o.sizes.target_bytes, o.sizes.min_file_bytes, o.compat), (262_144, 1 << 30, Compat::Spark));
     assert_eq!(o.predicate.unwrap().spark_text(), "('p = a)");
     assert_eq!(o.predicate_text.as_deref(), Some("p = 'a'"));
-    assert_eq!(o.zorder_by, [["x"]]);
+    assert_eq!(o.order_by.unwrap().columns, [["x"]]);
     assert_eq!(o.limits.user_metadata.as_deref(), Some("nightly"));
     assert!(!o.full && !o.limits.dry_run);
     let Operation::Reorg(r) = operation("REORG TABLE t APPLY (PURGE)", &settings) else { panic!() };

@@ -46,7 +46,7 @@ fn parameters(state: &TableState, options: &OptimizeOptions) -> Vec<(String, Str
     let keys = state.clustering_columns.as_deref().unwrap_or_default();
     let mut parameters = vec![
         ("predicate".to_string(), predicate_parameter(options.predicate.as_ref())),
-        ("zOrderBy".to_string(), columns(&options.zorder_by)),
+        ("zOrderBy".to_string(), columns(options.order_by.as_ref().map_or(&[], |by| by.columns.as_slice()))),
         ("clusterBy".to_string(), columns(keys)),
         ("auto".to_string(), "false".to_string()),
     ];
@@ -135,6 +135,7 @@ impl Rewrite<'_> {
             groups_dropped: driven.dropped,
             left_out: driven.left_out.into_iter().map(left_out).collect(),
             planned,
+            bytes_spilled: driven.bytes_spilled,
             requests: requests.total(),
             bytes_read: requests.bytes_read,
             bytes_written: requests.bytes_written,
