@@ -10,7 +10,7 @@ use delta_kernel::{Engine, KernelError};
 use delta_kernel_default_engine::DefaultEngineBuilder;
 use delta_kernel_default_engine::executor::tokio::TokioMultiThreadExecutor;
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_storage::{Location, Store};
+use lakesmith_storage::{Location, Store, credentials_missing};
 
 use crate::features;
 
@@ -93,6 +93,11 @@ pub fn translate(error: KernelError, root: &Location) -> Error {
         }
         _ => (ErrorKind::Corrupt, "the log can't be read"),
     };
+    let message = match kind {
+        ErrorKind::Unavailable => credentials_missing(&text, root).map(|why| format!("the log can't be read: {why}")),
+        _ => None,
+    }
+    .unwrap_or_else(|| message.to_owned());
     Error::new(kind, message).with("path", root).caused_by(error)
 }
 

@@ -51,10 +51,27 @@ fn unavailable(source: &(dyn StdError + 'static), action: &str, location: &Locat
         Some(io::ErrorKind::NotADirectory) => "a part of the path is a file, not a folder".to_owned(),
         Some(io::ErrorKind::IsADirectory) => "it is a folder, not a file".to_owned(),
         _ if location.kind() == Scheme::File => "the file system did not answer as needed".to_owned(),
-        _ if mentions_credentials(source) => format!("no usable credentials; check {}", credentials(location.kind())),
-        _ => "the storage did not answer as needed; check the endpoint and the network".to_owned(),
+        _ => credentials_missing(&chain_text(source), location)
+            .unwrap_or_else(|| "the storage did not answer as needed; check the endpoint and the network".to_owned()),
     };
     Error::unavailable(format!("cannot {action}: {reason}"))
+}
+
+/// What is wrong if a failure on `location`, as its text has it, comes from credentials that are not there or not right, and
+/// the variables to set.
+pub fn credentials_missing(text: &str, location: &Location) -> Option<String> {
+    const SIGNS: [&str; 6] = [
+        "credential",
+        // Without credentials, the machine's own service is asked for some.
+        "169.254.169.254",
+        "metadata.google.internal",
+        "InvalidAccessKeyId",
+        "SignatureDoesNotMatch",
+        "Account must be specified",
+    ];
+    let is_remote = !matches!(location.kind(), Scheme::File | Scheme::Memory);
+    let found = is_remote && SIGNS.iter().any(|sign| text.contains(sign));
+    found.then(|| format!("no usable credentials; set {}", credentials(location.kind())))
 }
 
 fn find_io<'a>(source: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
@@ -68,19 +85,15 @@ fn find_io<'a>(source: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
     None
 }
 
-fn mentions_credentials(source: &(dyn StdError + 'static)) -> bool {
-    let text = chain_text(source);
-    ["credential", "169.254.169.254", "metadata.google.internal", "InvalidAccessKeyId", "SignatureDoesNotMatch"]
-        .iter()
-        .any(|sign| text.contains(sign))
-}
-
 fn credentials(scheme: Scheme) -> &'static str {
     match scheme {
-        Scheme::S3 => "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and AWS_REGION",
+        Scheme::S3 => {
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (AWS_SESSION_TOKEN for temporary ones), and AWS_REGION"
+        }
         Scheme::Gcs => "GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT",
         Scheme::Abfss | Scheme::Azure => {
-            "AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_KEY or AZURE_CLIENT_ID"
+            "AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_KEY, or AZURE_CLIENT_ID, \
+             AZURE_CLIENT_SECRET and AZURE_TENANT_ID"
         }
         Scheme::File | Scheme::Memory => "the permissions",
     }
@@ -135,6 +148,25 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("AZURE_STORAGE_ACCOUNT_NAME") && text.contains("abfss://c@a.dfs"), "{text}");
         assert!(!text.contains("TOPSECRET"), "{text}");
+    }
+
+    #[test]
+    fn missing_credentials_name_the_variables_to_set() {
+        let metadata = "error performing token request: GET http://169.254.169.254/latest/api/token";
+        for (at, text, variable) in [
+            ("s3://b/t", metadata, "AWS_ACCESS_KEY_ID"),
+            ("abfss://c@a.dfs.core.windows.net/t", metadata, "AZURE_STORAGE_ACCOUNT_KEY"),
+            ("az://c/t", "Account must be specified", "AZURE_STORAGE_ACCOUNT_NAME"),
+            ("gs://b/t", metadata, "GOOGLE_APPLICATION_CREDENTIALS"),
+        ] {
+            let found = credentials_missing(text, &Location::parse(at).unwrap()).unwrap();
+            assert!(found.starts_with("no usable credentials; set ") && found.contains(variable), "{found}");
+        }
+        let at = Location::parse("s3://b/t").unwrap();
+        assert_eq!(credentials_missing("connection refused", &at), None);
+        assert_eq!(credentials_missing(metadata, &Location::parse("/t").unwrap()), None);
+        let error = storage_error(generic(metadata), "read", &at);
+        assert!(error.message().contains("AWS_SECRET_ACCESS_KEY"), "{error}");
     }
 
     #[test]

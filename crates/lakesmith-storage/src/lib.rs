@@ -29,6 +29,7 @@ mod upload;
 pub mod world;
 
 pub use control::{Cancel, NoProgress, Progress};
+pub use failure::credentials_missing;
 pub use location::Location;
 pub use metered::RequestCounts;
 pub use open::StoreOptions;

@@ -14,6 +14,7 @@ use object_store::signer::Signer;
 use object_store::{ObjectStore, RetryConfig};
 
 use crate::encoding::redact;
+use crate::failure::credentials_missing;
 use crate::location::{Location, Scheme};
 use crate::resume::Resuming;
 
@@ -190,7 +191,8 @@ fn azure(root: &Location, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>
 }
 
 fn setting_error(source: object_store::Error, root: &Location) -> Error {
-    Error::usage("the storage settings are incomplete or contradict each other")
-        .with("location", root)
-        .caused_by(redact(&source.to_string()))
+    let text = source.to_string();
+    let message = credentials_missing(&text, root)
+        .unwrap_or_else(|| "the storage settings are incomplete or contradict each other".to_owned());
+    Error::usage(message).with("location", root).caused_by(redact(&text))
 }
