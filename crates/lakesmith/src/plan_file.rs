@@ -134,11 +134,11 @@ pub(crate) fn restrict_survey(found: Survey, approved: &Approved) -> Result<Surv
 /// Refuses a plan for another table, or for one that is no longer what it was.
 ///
 /// # Errors
-/// `Conflict`.
+/// `Retention`.
 pub(crate) fn check(approved: &Approved, table: &DeltaTable) -> Result<()> {
     let TableState { id, version, location, .. } = &*table.state;
     let refused = |why: &str| {
-        Error::new(ErrorKind::Conflict, format!("the plan is not carried out: {why}; plan again"))
+        Error::new(ErrorKind::Retention, format!("the plan is not carried out: {why}; plan again"))
             .with("path", location)
             .with("version", version)
             .with("planned_version", approved.version)
@@ -158,8 +158,9 @@ pub(crate) fn check(approved: &Approved, table: &DeltaTable) -> Result<()> {
 /// Carries out the plan in `path`.
 ///
 /// # Errors
-/// `NotFound`, `Usage` for a file that is no plan or a torn one, `Unsupported` for a later format, `Conflict` if the table
-/// moved in a way that matters, `Retention` if a guard's switch is not said again, and those of the operation.
+/// `NotFound`, `Usage` for a file that is no plan or a torn one, `Unsupported` for a later format, `Retention` if the plan is
+/// about another table than `options` say, the table is no longer what it was or a guard's switch is not said again, and
+/// those of the operation. That nothing of the plan is left to do is no error.
 pub(crate) fn apply(session: &Session, path: &Path, options: &ApplyOptions) -> Result<Report> {
     let mut keys = Vec::new();
     let header = read(path, &mut |entry| {
@@ -172,9 +173,12 @@ pub(crate) fn apply(session: &Session, path: &Path, options: &ApplyOptions) -> R
     if let Some(expected) = &options.table
         && table_ref::parse(expected)? != root
     {
-        return Err(Error::new(ErrorKind::Conflict, "the plan is about another table than the one given")
-            .with("path", path.display())
-            .with("table", root));
+        return Err(Error::new(
+            ErrorKind::Retention,
+            "the plan is about another table than the one given; nothing was done",
+        )
+        .with("path", path.display())
+        .with("table", root));
     }
     let approved = Arc::new(Approved::new(header.table_id, header.configuration, header.version, keys));
     let name = header.operation.name();
@@ -193,14 +197,6 @@ pub(crate) fn apply(session: &Session, path: &Path, options: &ApplyOptions) -> R
         }
         Ok(())
     })?;
-    if planned_files > 0 && left_out == planned_files {
-        return Err(Error::new(
-            ErrorKind::Conflict,
-            "nothing of the plan is left to do: the table has moved on; plan again",
-        )
-        .with("path", path.display())
-        .with("planned_version", header.version));
-    }
     Ok(Report::Apply(Box::new(ApplyReport {
         operation: name.into(),
         planned_version: header.version,

@@ -95,8 +95,8 @@ impl Session {
     /// Carries out a plan that `--plan-out` wrote, as far as a fresh plan agrees with it.
     ///
     /// # Errors
-    /// Usage for a file that is no plan, Unsupported for a later format, Conflict if the table moved in a way that matters,
-    /// Retention if a guard's switch is not said again, and those of the operation.
+    /// Usage for a file that is no plan, Unsupported for a later format, Retention if it is about another table, the table
+    /// moved in a way that matters or a guard's switch is not said again, and those of the operation.
     pub fn apply(&self, plan: &Path, options: &op::ApplyOptions) -> Result<Report> {
         plan_file::apply(self, plan, options)
     }

@@ -16,7 +16,12 @@ fn a_plan_is_written_and_carried_out_with_documented_exit_codes() {
     assert_eq!((done["operation"].as_str(), done["left_out"].as_u64()), (Some("optimize"), Some(0)));
     assert_eq!(done["report"]["version_after"].as_u64(), Some(24));
     let again = run(&["apply", &plan]);
-    assert_eq!((again.code, again.out.as_str()), (4, ""));
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert!(again.out.contains("nothing to do") && again.out.contains("0 of the plan's 24 files"), "{}", again.out);
+    let (_other, other) = fixture("dv_file");
+    let refused = run(&["apply", &plan, "--table", &other]);
+    assert_eq!((refused.code, refused.out.as_str()), (3, ""));
+    assert!(refused.err.starts_with("error[REFUSED]: "), "{}", refused.err);
     assert_eq!(run(&["apply", "/no/such/plan"]).code, 1);
     std::fs::write(&plan, "{}\n").unwrap();
     assert_eq!(run(&["apply", &plan]).code, 2);
