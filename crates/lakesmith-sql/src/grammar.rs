@@ -91,7 +91,7 @@ fn kind(p: &mut Parser<'_>) -> Result<Option<StatementKind>> {
         _ => {
             let expected = match nearest(&word, OURS.into_iter().chain(QUERIES)) {
                 Some(meant) => format!("a statement; did you mean {meant}?"),
-                None => "a statement such as OPTIMIZE, REORG TABLE, DESCRIBE DETAIL or SET".to_owned(),
+                None => "a statement such as OPTIMIZE, REORG TABLE, VACUUM, DESCRIBE DETAIL, SET or RESET".to_owned(),
             };
             let near = p.source(&first);
             return Err(syntax_error(first.place, format!("Syntax error at or near '{near}': expected {expected}")));

@@ -101,6 +101,13 @@ mod tests {
         };
         assert_eq!(clauses("LITE USING INVENTORY csv.`/inv` RETAIN 100 HOURS DRY RUN").unwrap(), all);
         assert_eq!(clauses("dry run retain 99.6 hours using inventory CSV.`/inv` lite").unwrap(), all);
+        for (hours, whole) in [("0.5", 1), ("0.4", 0), ("1.5", 2)] {
+            assert_eq!(
+                clauses(&format!("RETAIN {hours} HOURS")).unwrap().retain_ms,
+                Some(whole * 3_600_000),
+                "{hours}"
+            );
+        }
         assert_eq!(clauses("RETAIN -1 HOURS").unwrap().retain_ms, Some(-3_600_000));
     }
 

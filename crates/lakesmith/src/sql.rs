@@ -48,8 +48,8 @@ fn run_statement(session: &mut Session, statement: &Statement) -> Result<SqlResu
         }
         StatementKind::Query { .. } => {
             return Err(Error::unsupported(
-                "this build has no query engine: OPTIMIZE, REORG, DESCRIBE DETAIL | HISTORY, SHOW TBLPROPERTIES, ALTER \
-                 TABLE … SET | UNSET TBLPROPERTIES and SET are available",
+                "this build has no query engine: OPTIMIZE, REORG, VACUUM, DESCRIBE DETAIL | HISTORY, SHOW TBLPROPERTIES, \
+                 ALTER TABLE … SET | UNSET TBLPROPERTIES, SET and RESET are available",
             )
             .class("UNSUPPORTED_FEATURE"));
         }
