@@ -1,17 +1,17 @@
 //! One function a verb: options from arguments, one call into the library, the result to the output.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::CommandFactory;
 use lakesmith::op::{ApplyOptions, CheckpointOptions, HistoryOptions, Operation, Report};
 use lakesmith::{Cancel, DemoOptions, Error, ErrorKind, Progress, Result, Session, SessionOptions};
 
 use crate::args::{
-    ApplyArgs, Cli, DemoArgs, FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs, VacuumArgs,
-    Verb,
+    self, ApplyArgs, Cli, DemoArgs, FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs,
+    VacuumArgs, Verb,
 };
 use crate::exit::Failure;
 use crate::output::{Stdout, json, reference, tables};
@@ -52,10 +52,10 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
             context.report(&args.table, Operation::History(options))
         }
         Verb::Demo(args) => context.demo(args),
-        Verb::Config => context.config(),
-        Verb::Completions(args) => {
+        Verb::Config(tuning) => context.config(&tuning, &cli.from_variables),
+        Verb::Completions(wanted) => {
             let mut script = Vec::new();
-            clap_complete::generate(args.shell, &mut Cli::command(), "lakesmith", &mut script);
+            clap_complete::generate(wanted.shell, &mut args::command(), "lakesmith", &mut script);
             context.out.bytes(&script)
         }
     };
@@ -251,8 +251,10 @@ impl Context<'_> {
         if json { json::document(self.out, &report) } else { Ok(()) }
     }
 
-    fn config(&mut self) -> Result<()> {
-        let reference = reference::Reference::new();
+    fn config(&mut self, tuning: &TuningArgs, from_variables: &BTreeSet<String>) -> Result<()> {
+        // Refuses what every other verb would refuse.
+        self.session(Some(tuning))?;
+        let reference = reference::Reference::new(&self.shared, tuning, from_variables);
         if self.shared.json { json::document(self.out, &reference.json()) } else { reference.write(self.out) }
     }
 }

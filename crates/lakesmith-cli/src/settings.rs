@@ -21,22 +21,34 @@ pub(crate) fn of_session(shared: &Shared) -> BTreeMap<String, String> {
 /// The flags (and their variables) that stand for settings; they win over every SET.
 pub(crate) fn fixed(tuning: Option<&TuningArgs>) -> BTreeMap<String, String> {
     let flags = tuning.map(flags).unwrap_or_default();
-    flags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    flags.into_iter().filter_map(|(_, key, value)| Some((key.to_owned(), value?))).collect()
 }
 
-fn flags(tuning: &TuningArgs) -> Vec<(&'static str, Option<String>)> {
+/// The setting that a flag of [`TuningArgs`] stands for.
+pub(crate) fn key_of_flag(id: &str) -> Option<&'static str> {
+    flags(&TuningArgs::default()).into_iter().find_map(|(flag, key, _)| (flag == id).then_some(key))
+}
+
+/// The flag that stands for a setting, by its clap id.
+pub(crate) fn flag_of_key(key: &str) -> Option<&'static str> {
+    flags(&TuningArgs::default()).into_iter().find_map(|(flag, stands_for, _)| (stands_for == key).then_some(flag))
+}
+
+/// Flags by their clap ids, the settings that they stand for, and what was given.
+fn flags(tuning: &TuningArgs) -> [(&'static str, &'static str, Option<String>); 10] {
     let number = |value: Option<u64>| value.map(|v| v.to_string());
-    vec![
-        ("spark.databricks.delta.optimize.maxFileSize", number(tuning.target_size)),
-        ("lakesmith.verify", tuning.verify.then(|| "true".to_owned())),
-        ("lakesmith.memory", number(tuning.memory)),
-        ("lakesmith.threads", number(tuning.threads)),
-        ("spark.databricks.delta.optimize.batchSize", number(tuning.commit_every)),
-        ("lakesmith.commitTimeout", tuning.commit_timeout.map(|ms| format!("{ms}ms"))),
-        ("spark.sql.files.maxRecordsPerFile", number(tuning.max_rows_per_file)),
-        ("spark.sql.parquet.compression.codec", tuning.compression.clone()),
-        ("lakesmith.rowGroupRows", number(tuning.row_group_rows)),
-        ("spark.databricks.delta.commitInfo.userMetadata", tuning.user_metadata.clone()),
+    let timeout = tuning.commit_timeout.map(|ms| format!("{ms}ms"));
+    [
+        ("target_size", "spark.databricks.delta.optimize.maxFileSize", number(tuning.target_size)),
+        ("verify", "lakesmith.verify", tuning.verify.then(|| "true".to_owned())),
+        ("memory", "lakesmith.memory", number(tuning.memory)),
+        ("threads", "lakesmith.threads", number(tuning.threads)),
+        ("commit_every", "spark.databricks.delta.optimize.batchSize", number(tuning.commit_every)),
+        ("commit_timeout", "lakesmith.commitTimeout", timeout),
+        ("max_rows_per_file", "spark.sql.files.maxRecordsPerFile", number(tuning.max_rows_per_file)),
+        ("compression", "spark.sql.parquet.compression.codec", tuning.compression.clone()),
+        ("row_group_rows", "lakesmith.rowGroupRows", number(tuning.row_group_rows)),
+        ("user_metadata", "spark.databricks.delta.commitInfo.userMetadata", tuning.user_metadata.clone()),
     ]
 }
 
@@ -130,11 +142,11 @@ mod tests {
     #[test]
     fn flags_are_fixed_and_absent_flags_say_nothing() {
         assert_eq!(settings(&[]), [BTreeMap::new(), BTreeMap::new()]);
-        let [set, fixed] = settings(&["--set", "lakesmith.memory=1GiB", "--memory", "2MiB", "--commit-timeout", "2s"]);
+        let [set, fixed] = settings(&["--set", "lakesmith.memory=1GiB", "--memory", "20MiB", "--commit-timeout", "2s"]);
         assert_eq!(set["lakesmith.memory"], "1GiB");
         assert_eq!(
             (fixed["lakesmith.memory"].as_str(), fixed["lakesmith.commitTimeout"].as_str()),
-            ("2097152", "2000ms")
+            ("20971520", "2000ms")
         );
         assert_eq!((set.len(), fixed.len()), (1, 2));
     }
@@ -144,8 +156,9 @@ mod tests {
         let known: Vec<_> = lakesmith::settings_reference().into_iter().map(|s| s.key).collect();
         let cli = Cli::try_parse_from(["lakesmith", "optimize", "t"]).unwrap();
         let Verb::Optimize(optimize) = cli.verb else { panic!("not optimize") };
-        for (key, _) in flags(&optimize.tuning) {
+        for (id, key, _) in flags(&optimize.tuning) {
             assert!(known.contains(&key), "{key}");
+            assert_eq!(key_of_flag(id), Some(key));
         }
     }
 }

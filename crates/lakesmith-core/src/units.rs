@@ -64,6 +64,35 @@ pub fn format_bytes(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
+/// `268435456` as `256MiB`: exact, as [`parse_bytes`] reads it.
+pub fn bytes_text(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let (mut value, mut unit) = (bytes, 0);
+    while value > 0 && value.is_multiple_of(1024) && unit + 1 < UNITS.len() {
+        value /= 1024;
+        unit += 1;
+    }
+    format!("{value}{}", UNITS[unit])
+}
+
+/// `1800000` milliseconds as `30min`: exact, as [`parse_duration_ms`] reads it.
+pub fn duration_text(ms: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+    match UNITS.iter().find(|(factor, _)| ms > 0 && ms.is_multiple_of(*factor)) {
+        Some((factor, unit)) => format!("{}{unit}", ms / factor),
+        None => format!("{ms}ms"),
+    }
+}
+
+/// `1 file`, `2 files`: for people.
+pub fn counted(number: u64, one: &str) -> String {
+    let plural = match one.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{one}s"),
+    };
+    if number == 1 { format!("1 {one}") } else { format!("{number} {plural}") }
+}
+
 /// `1234567` as `1,234,567`: for people.
 pub fn format_count(number: u64) -> String {
     let digits = number.to_string();
@@ -133,6 +162,28 @@ mod tests {
         for (number, expected) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(format_count(number), expected);
         }
+    }
+
+    #[test]
+    fn exact_texts_are_short_and_read_back() {
+        for (bytes, text) in
+            [(0, "0"), (1023, "1023"), (512 * MIB, "512MiB"), (GIB, "1GiB"), (GIB + 1024, "1048577KiB")]
+        {
+            assert_eq!(bytes_text(bytes), text);
+            assert_eq!(parse_bytes(text).ok(), Some(bytes), "{text}");
+        }
+        for (ms, text) in
+            [(0, "0ms"), (1_500, "1500ms"), (1_800_000, "30min"), (604_800_000, "7d"), (5_400_000, "90min")]
+        {
+            assert_eq!(duration_text(ms), text);
+            assert_eq!(parse_duration_ms(text).ok(), Some(ms), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_is_singular() {
+        let counts = [counted(0, "file"), counted(1, "file"), counted(2, "directory"), counted(1, "directory")];
+        assert_eq!(counts, ["0 files", "1 file", "2 directories", "1 directory"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
+use lakesmith_core::op::RewriteLimits;
 use lakesmith_core::table::{
     DataType, DeletionVector, Field, InputFile, LeftOut, RewriteOutcome, RewriteTask, RowMapSegment, WrittenFile,
 };
@@ -156,7 +157,7 @@ fn attempt(
         root,
         task.output_stem.clone(),
         &choice,
-        (context.memory_bytes / 3).max(4 << 20),
+        context.memory_bytes.max(RewriteLimits::MEMORY_BYTES_MIN) / 3,
     )?;
     // No file holds a VOID column, so it has no statistics either.
     plan.stats_leaves.retain(|path| !is_void(&task.read.schema.fields, path));

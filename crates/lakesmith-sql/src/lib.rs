@@ -26,5 +26,5 @@ pub use diagnostic::render_snippet;
 pub use grammar::{parse, parse_predicate};
 pub use operation::to_operation;
 pub use settings::{Settings, is_secret_setting, shown};
-pub use settings_table::{Setting, settings_reference};
+pub use settings_table::{Setting, readable as readable_setting, settings_reference};
 pub use statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef, VacuumClauses};

@@ -309,6 +309,7 @@ mod tests {
             (table::TIME_ZONE, "Europe/Berlin", "INVALID_CONF_VALUE.REQUIREMENT"),
             (COMPAT, "trino", "INVALID_CONF_VALUE.REQUIREMENT"),
             (ROW_GROUP_ROWS, "0", "INVALID_CONF_VALUE.REQUIREMENT"),
+            (MEMORY, "11MiB", "INVALID_CONF_VALUE.REQUIREMENT"),
         ] {
             let mut settings = Settings::default();
             let error = settings.set(key, value).unwrap_err();

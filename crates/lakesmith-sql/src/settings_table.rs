@@ -1,7 +1,7 @@
 //! Every session setting, declared once: its key, meaning, default and the values that it takes.
 
 use lakesmith_core::op::{Compat, FileSizes, RewriteLimits, VacuumOptions};
-use lakesmith_core::units::{parse_bytes, parse_duration_ms};
+use lakesmith_core::units::{bytes_text, duration_text, parse_bytes, parse_duration_ms};
 use lakesmith_core::{Error, Result};
 
 pub(crate) const MAX_FILE_SIZE: &str = "spark.databricks.delta.optimize.maxFileSize";
@@ -35,6 +35,18 @@ pub struct Setting {
     pub default: String,
     /// What it does.
     pub meaning: &'static str,
+    /// The words that it takes, in any case; empty: it takes something else.
+    pub words: &'static [&'static str],
+}
+
+/// The value of a setting as people read it: `1GiB` for `1073741824`, no secrets. A value that can't be read stays as it is.
+pub fn readable(key: &str, value: &str) -> String {
+    let read = match declaration(key).map(|d| d.takes) {
+        Some(Takes::Bytes(_)) => parse_bytes(value).ok().map(bytes_text),
+        Some(Takes::Duration) => parse_duration_ms(value).ok().map(duration_text),
+        _ => None,
+    };
+    read.unwrap_or_else(|| crate::settings::shown(key, value).to_owned())
 }
 
 /// Values that a setting takes.
@@ -72,13 +84,13 @@ pub(crate) const DECLARATIONS: [Declaration; 21] = [
     Declaration {
         key: MAX_FILE_SIZE,
         takes: Takes::Bytes(1),
-        default: || FileSizes::default().target_bytes.to_string(),
+        default: || bytes_text(FileSizes::default().target_bytes),
         meaning: "Target size of the files that OPTIMIZE and REORG write, measured on input bytes",
     },
     Declaration {
         key: MIN_FILE_SIZE,
         takes: Takes::Bytes(0),
-        default: || FileSizes::default().min_file_bytes.to_string(),
+        default: || bytes_text(FileSizes::default().min_file_bytes),
         meaning: "OPTIMIZE looks at files smaller than this; it does not follow maxFileSize",
     },
     Declaration {
@@ -134,8 +146,8 @@ pub(crate) const DECLARATIONS: [Declaration; 21] = [
     },
     Declaration {
         key: MEMORY,
-        takes: Takes::Bytes(1),
-        default: || RewriteLimits::default().memory_bytes.to_string(),
+        takes: Takes::Bytes(RewriteLimits::MEMORY_BYTES_MIN),
+        default: || bytes_text(RewriteLimits::default().memory_bytes),
         meaning: "Memory for reading and writing, over all threads",
     },
     Declaration {
@@ -159,7 +171,7 @@ pub(crate) const DECLARATIONS: [Declaration; 21] = [
     Declaration {
         key: COMMIT_TIMEOUT,
         takes: Takes::Duration,
-        default: || format!("{}ms", RewriteLimits::default().commit_timeout_ms),
+        default: || duration_text(RewriteLimits::default().commit_timeout_ms),
         meaning: "Give up after losing the race for a commit for so long",
     },
     Declaration {
@@ -202,7 +214,13 @@ pub(crate) const DECLARATIONS: [Declaration; 21] = [
 
 /// Every setting, in the order in which it is documented.
 pub fn settings_reference() -> Vec<Setting> {
-    DECLARATIONS.iter().map(|d| Setting { key: d.key, default: (d.default)(), meaning: d.meaning }).collect()
+    let words = |takes| match takes {
+        Takes::OneOf(words) => words,
+        _ => &[],
+    };
+    let setting =
+        |d: &Declaration| Setting { key: d.key, default: (d.default)(), meaning: d.meaning, words: words(d.takes) };
+    DECLARATIONS.iter().map(setting).collect()
 }
 
 pub(crate) fn declaration(key: &str) -> Option<&'static Declaration> {
@@ -217,6 +235,10 @@ impl Declaration {
         let wanted = match self.takes {
             Takes::Bytes(least) => match bytes(trimmed) {
                 Ok(bytes) if bytes >= least => return Ok(()),
+                Ok(_) if least > 1 => {
+                    let reason = format!("it has to be at least {}", bytes_text(least));
+                    return Err(self.refusal(value, "REQUIREMENT", &reason));
+                }
                 Ok(_) => return Err(self.refusal(value, "REQUIREMENT", "it has to be positive")),
                 Err(_) => "a size such as 268435456, 256m or 1gb",
             },

@@ -24,7 +24,7 @@ mod table_ref;
 
 pub use demo::{DemoOptions, DemoReport, demo};
 pub use lakesmith_core::{Error, ErrorKind, Result, layout, op, plan, predicate, table, units};
-pub use lakesmith_sql::{Setting, is_secret_setting, render_snippet, settings_reference};
+pub use lakesmith_sql::{Setting, is_secret_setting, readable_setting, render_snippet, settings_reference};
 pub use lakesmith_storage::{
     Cancel, FixedWorld, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World,
 };

@@ -21,8 +21,8 @@ pub(crate) struct HealthArgs {
     /// List the storage as well (orphans, missing files, exact reclaimable bytes) and look at every file's statistics
     #[arg(long)]
     pub(crate) deep: bool,
-    /// Exit with 1 if there is a finding of this severity or worse: info, warning, critical
-    #[arg(long, value_name = "SEVERITY", value_parser = severity)]
+    /// Exit with 1 if there is a finding of this severity or worse
+    #[arg(long, value_name = "SEVERITY", value_parser = values::severities(), ignore_case = true)]
     pub(crate) fail_on: Option<Severity>,
     /// Size of the files that OPTIMIZE would make
     #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_TARGET_SIZE")]
@@ -30,8 +30,4 @@ pub(crate) struct HealthArgs {
     /// Newest commits to look through for the last OPTIMIZE and VACUUM
     #[arg(long, value_name = "COMMITS")]
     pub(crate) history: Option<u64>,
-}
-
-fn severity(text: &str) -> Result<Severity, String> {
-    Severity::parse(text).map_err(|error| error.message().to_owned())
 }

@@ -1,17 +1,20 @@
 //! The command line's grammar. No default lives here: what is not given is left to the library.
 
+mod defaults;
+mod environment;
 mod health;
 mod rewrite;
 mod vacuum;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use lakesmith::op::TimeTravel;
 
+pub(crate) use environment::variables;
 pub(crate) use health::HealthArgs;
 pub(crate) use rewrite::{OptimizeArgs, ReorgArgs, ScopeArgs, TuningArgs};
 pub(crate) use vacuum::VacuumArgs;
@@ -24,6 +27,9 @@ pub(crate) struct Cli {
     pub(crate) shared: Shared,
     #[command(subcommand)]
     pub(crate) verb: Verb,
+    /// The verb's flags, by their ids, that were not given but stand in their variables.
+    #[arg(skip)]
+    pub(crate) from_variables: BTreeSet<String>,
 }
 
 const AFTER_HELP: &str = "\
@@ -125,10 +131,11 @@ pub(crate) enum Verb {
         lakesmith completions zsh > ~/.zfunc/_lakesmith\n  \
         lakesmith completions fish > ~/.config/fish/completions/lakesmith.fish")]
     Completions(CompletionsArgs),
-    /// Print every setting and every LAKESMITH_* variable with its meaning
+    /// Print every setting with its value, where that comes from and its meaning, and every LAKESMITH_* variable
     #[command(after_help = "Precedence: flag, LAKESMITH_* variable, --set or SET, table property, default.\n\n\
-        Examples:\n  lakesmith config\n  lakesmith config --json")]
-    Config,
+        Examples:\n  lakesmith config\n  lakesmith config --memory 2GiB --set lakesmith.compat=spark\n  \
+        lakesmith config --json")]
+    Config(Box<TuningArgs>),
 }
 
 /// Arguments of `checkpoint`.
@@ -215,10 +222,10 @@ pub(crate) struct FsckArgs {
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "footers")]
     pub(crate) stats: Option<StatsArg>,
     /// Memory for reading data files over all threads
-    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_MEMORY")]
+    #[arg(long, value_name = "SIZE", value_parser = values::memory, env = "LAKESMITH_MEMORY")]
     pub(crate) memory: Option<u64>,
-    /// Data files read at once
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024), env = "LAKESMITH_THREADS")]
+    /// Data files read at once; 0: one a core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1024), env = "LAKESMITH_THREADS")]
     pub(crate) threads: Option<u64>,
 }
 
@@ -268,27 +275,24 @@ pub(crate) struct Refused {
     pub(crate) json: bool,
 }
 
+/// The grammar, with the defaults in its help.
+pub(crate) fn command() -> clap::Command {
+    defaults::shown(Cli::command())
+}
+
 /// Reads the process's arguments.
 pub(crate) fn parse() -> Result<Cli, Refused> {
     let raw: Vec<OsString> = std::env::args_os().collect();
-    Cli::try_parse_from(&raw).map_err(|error| {
-        let json = raw.iter().skip(1).take_while(|a| *a != "--").any(|a| a == "--json");
-        Refused { error, json }
+    let command = environment::without_empty(command());
+    let read = command.clone().try_get_matches_from(&raw).and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        Ok(Cli { from_variables: environment::used(&matches), ..cli })
+    });
+    read.map_err(|error| {
+        let given = raw.iter().skip(1).take_while(|a| *a != "--");
+        let json = given.clone().any(|a| a == "--json");
+        Refused { error: environment::named(error, &command, given), json }
     })
-}
-
-/// The `LAKESMITH_*` variables that stand for flags: name -> (flag, meaning).
-pub(crate) fn variables() -> BTreeMap<String, (String, String)> {
-    let command = Cli::command();
-    let mut found = BTreeMap::new();
-    for each in std::iter::once(&command).chain(command.get_subcommands()) {
-        for arg in each.get_arguments() {
-            let (Some(name), Some(flag)) = (arg.get_env(), arg.get_long()) else { continue };
-            let meaning = arg.get_help().map(ToString::to_string).unwrap_or_default();
-            found.insert(name.to_string_lossy().into_owned(), (format!("--{flag}"), meaning));
-        }
-    }
-    found
 }
 
 #[cfg(test)]
@@ -297,7 +301,7 @@ mod tests {
 
     #[test]
     fn the_grammar_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
@@ -306,12 +310,5 @@ mod tests {
             let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(examples.contains(&format!("lakesmith {}", verb.get_name())), "{}", verb.get_name());
         }
-    }
-
-    #[test]
-    fn variables_name_their_flags() {
-        let variables = variables();
-        assert_eq!(variables["LAKESMITH_TARGET_SIZE"].0, "--target-size");
-        assert_eq!(variables["LAKESMITH_LOG_FORMAT"].0, "--log-format");
     }
 }

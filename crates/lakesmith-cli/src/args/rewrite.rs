@@ -68,7 +68,7 @@ pub(crate) struct ScopeArgs {
 }
 
 /// How files are rewritten and committed; each stands for a setting.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct TuningArgs {
     /// Size of the files to make
     #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_TARGET_SIZE")]
@@ -77,10 +77,10 @@ pub(crate) struct TuningArgs {
     #[arg(long)]
     pub(crate) verify: bool,
     /// Memory for reading and writing over all threads
-    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_MEMORY")]
+    #[arg(long, value_name = "SIZE", value_parser = values::memory, env = "LAKESMITH_MEMORY")]
     pub(crate) memory: Option<u64>,
-    /// Files rewritten at once
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024), env = "LAKESMITH_THREADS")]
+    /// Files rewritten at once; 0: one a core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1024), env = "LAKESMITH_THREADS")]
     pub(crate) threads: Option<u64>,
     /// Commit whenever this many bytes of input are rewritten, instead of once at the end
     #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_COMMIT_EVERY")]
@@ -88,11 +88,11 @@ pub(crate) struct TuningArgs {
     /// Give up retrying a commit after this long
     #[arg(long, value_name = "DURATION", value_parser = values::duration_ms, env = "LAKESMITH_COMMIT_TIMEOUT")]
     pub(crate) commit_timeout: Option<u64>,
-    /// Rows a file at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), env = "LAKESMITH_MAX_ROWS_PER_FILE")]
+    /// Rows a file at most; 0: no limit
+    #[arg(long, value_name = "N", env = "LAKESMITH_MAX_ROWS_PER_FILE")]
     pub(crate) max_rows_per_file: Option<u64>,
-    /// Codec of the files to make: zstd, snappy, gzip, lz4_raw, brotli, none (else: the inputs' own)
-    #[arg(long, value_name = "CODEC", env = "LAKESMITH_COMPRESSION")]
+    /// Codec of the files to make
+    #[arg(long, value_name = "CODEC", value_parser = values::codecs(), ignore_case = true, env = "LAKESMITH_COMPRESSION")]
     pub(crate) compression: Option<String>,
     /// Rows a row group at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), env = "LAKESMITH_ROW_GROUP_ROWS")]

@@ -1,7 +1,9 @@
 //! Text of single arguments to values.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::civil;
 use jiff::tz::TimeZone;
+use lakesmith::op::{RewriteLimits, Severity};
 use lakesmith::units;
 
 /// Column paths, each as its parts.
@@ -10,6 +12,27 @@ pub(crate) struct Columns(pub(crate) Vec<Vec<String>>);
 
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     positive(units::parse_bytes(text))
+}
+
+/// Memory that a rewrite can keep to.
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
+    let least = RewriteLimits::MEMORY_BYTES_MIN;
+    match size(text)? {
+        bytes if bytes < least => Err(format!("must be at least {}", units::bytes_text(least))),
+        bytes => Ok(bytes),
+    }
+}
+
+/// The codecs that files can be written with.
+pub(crate) fn codecs() -> PossibleValuesParser {
+    let key = "spark.sql.parquet.compression.codec";
+    let words = lakesmith::settings_reference().into_iter().find(|s| s.key == key).map_or(&[][..], |s| s.words);
+    PossibleValuesParser::new(words)
+}
+
+pub(crate) fn severities() -> impl TypedValueParser<Value = Severity> {
+    let names = [Severity::Info, Severity::Warning, Severity::Critical].map(Severity::as_str);
+    PossibleValuesParser::new(names).try_map(|name| Severity::parse(&name))
 }
 
 pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
@@ -129,5 +152,7 @@ mod tests {
     fn sizes_must_be_positive() {
         assert_eq!(size("256MiB").ok(), Some(256 << 20));
         assert!(size("0").is_err());
+        assert_eq!(memory("12MiB").ok(), Some(12 << 20));
+        assert_eq!(memory("12582911").err().as_deref(), Some("must be at least 12MiB"));
     }
 }

@@ -13,6 +13,8 @@ fn usage_errors_exit_with_2() {
         &["files", "t", "--timestamp", "yesterday"],
         &["optimize", "t", "--target-size", "0"],
         &["optimize", "t", "--target-size", "big"],
+        &["optimize", "t", "--memory", "11MiB"],
+        &["fsck", "t", "--memory", "1"],
         &["optimize", "t", "--zorder-by", "a,,b"],
         &["optimize", "t", "--set", "nonsense"],
         &["history", "t", "--limit", "-1"],
@@ -41,10 +43,36 @@ fn usage_errors_are_json_when_asked_for() {
 }
 
 #[test]
-fn a_variable_that_cannot_be_read_names_its_flag() {
-    let output = command(&["optimize", "t"]).env("LAKESMITH_MEMORY", "much").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("--memory"));
+fn a_variable_that_cannot_be_read_is_named_unless_the_flag_was_given() {
+    for (args, flag, variable) in [
+        (&["optimize", "t"][..], "--memory", "LAKESMITH_MEMORY"),
+        (&["fsck", "t"], "--threads", "LAKESMITH_THREADS"),
+        (&["detail", "t"], "--log-format", "LAKESMITH_LOG_FORMAT"),
+        (&["optimize", "t"], "--compression", "LAKESMITH_COMPRESSION"),
+    ] {
+        let shown = |given: &[&str]| {
+            let output = command(&[args, given].concat()).env(variable, "much").output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{variable}");
+            String::from_utf8(output.stderr).unwrap()
+        };
+        let text = shown(&[]);
+        assert!(text.contains(variable) && text.contains(flag) && text.contains("much"), "{text}");
+        for given in [&[flag, "many"][..], &[&format!("{flag}=many")]] {
+            let text = shown(given);
+            assert!(!text.contains(variable) && text.contains(flag) && text.contains("many"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_variable_counts_as_not_set() {
+    let (_guard, table) = fixture("plain_24_appends");
+    for name in ["LAKESMITH_MEMORY", "LAKESMITH_COMPRESSION", "LAKESMITH_LOG_FORMAT", "LAKESMITH_COMMIT_TIMEOUT"] {
+        for empty in ["", " "] {
+            let output = command(&["optimize", &table, "--dry-run"]).env(name, empty).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
 }
 
 #[test]

@@ -50,6 +50,35 @@ fn config_names_every_setting_and_variable() {
 }
 
 #[test]
+fn config_shows_what_is_in_force_and_where_it_comes_from() {
+    let output = command(&["config", "--json", "--memory", "2097152KiB", "--set", "lakesmith.memory=30MiB"])
+        .args(["--set", "lakesmith.commitTimeout=120s"])
+        .env("LAKESMITH_THREADS", "3")
+        .env("LAKESMITH_MEMORY", "40MiB")
+        .output()
+        .unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let shown = |key: &str| {
+        let settings = document["settings"].as_array().unwrap();
+        let setting = settings.iter().find(|s| s["key"] == key).unwrap();
+        ["value", "from", "default"].map(|part| setting[part].as_str().unwrap().to_owned())
+    };
+    assert_eq!(shown("lakesmith.memory"), ["2GiB", "--memory", "512MiB"]);
+    assert_eq!(shown("lakesmith.threads"), ["3", "LAKESMITH_THREADS", "0"]);
+    assert_eq!(shown("lakesmith.commitTimeout"), ["2min", "--set", "30min"]);
+    assert_eq!(shown("spark.databricks.delta.optimize.maxFileSize"), ["1GiB", "default", "1GiB"]);
+    assert_eq!(run(&["config", "--set", "lakesmith.threads=many"]).code, 2);
+}
+
+#[test]
+fn completions_offer_the_words_of_a_flag() {
+    let script = run(&["completions", "bash"]).out;
+    for words in ["info warning critical", "zstd"] {
+        assert!(script.contains(words), "{words}");
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let (_guard, table) = fixture("plain_24_appends");
     let mut child = command(&["files", &table]).spawn().unwrap();
@@ -110,7 +139,7 @@ fn a_commit_whose_report_cannot_be_written_is_told_on_stderr() {
 fn a_flag_or_its_variable_wins_over_set() {
     let statements = "SET lakesmith.memory = 1GiB; SET lakesmith.threads = 7; SET lakesmith.memory; SET lakesmith.threads; \
                       RESET; SET lakesmith.memory";
-    let output = command(&["sql", "--json", "--memory", "2MiB", "--set", "lakesmith.memory=3MiB", statements])
+    let output = command(&["sql", "--json", "--memory", "20MiB", "--set", "lakesmith.memory=30MiB", statements])
         .env("LAKESMITH_THREADS", "3")
         .output()
         .unwrap();
@@ -120,7 +149,7 @@ fn a_flag_or_its_variable_wins_over_set() {
         .lines()
         .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["value"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(values[2..], ["2097152", "3", "2097152"], "{out}");
+    assert_eq!(values[2..], ["20971520", "3", "20971520"], "{out}");
     assert!(err.contains("SET has no effect"), "{err}");
 }
 

@@ -67,6 +67,11 @@ pub struct RewriteLimits {
     pub approved: Option<Arc<Approved>>,
 }
 
+impl RewriteLimits {
+    /// The least memory that a rewrite can keep to, bytes: a third is what an output holds back, and that is 4 MiB at least.
+    pub const MEMORY_BYTES_MIN: u64 = 12 * MIB;
+}
+
 impl Default for RewriteLimits {
     fn default() -> Self {
         Self {
