@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 fn run(cli: args::Cli) -> Result<(), Failure> {
     let screen = Arc::new(Screen::new(&cli.shared));
     logging::start(&cli.shared, &screen)?;
-    let mut out = Stdout::new();
+    let mut out = Stdout::new(cli.shared.verbose > 0);
     let done = commands::run(cli, &screen, &mut out);
     screen.clear();
     // Rows that were already printed stay visible when a later statement fails.

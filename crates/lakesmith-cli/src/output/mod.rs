@@ -16,18 +16,25 @@ pub(crate) struct Stdout {
     inner: BufWriter<io::Stdout>,
     closed: bool,
     terminal: bool,
+    wants_all: bool,
 }
 
 impl Stdout {
-    pub(crate) fn new() -> Self {
+    /// `wants_all`: whoever reads it asked for everything that there is to tell.
+    pub(crate) fn new(wants_all: bool) -> Self {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
-        Self { inner: BufWriter::with_capacity(1 << 16, stdout), closed: false, terminal }
+        Self { inner: BufWriter::with_capacity(1 << 16, stdout), closed: false, terminal, wants_all }
     }
 
     /// Whether a person reads it.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
+    }
+
+    /// Whether lists are printed whole, and what is rarely of interest, too.
+    pub(crate) fn wants_all(&self) -> bool {
+        self.wants_all
     }
 
     /// Whether the reader went away.

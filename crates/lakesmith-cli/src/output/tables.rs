@@ -3,20 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use lakesmith::op::{
     ApplyReport, CheckpointReport, DetailReport, FileEntry, FsckFinding, FsckReport, HistoryEntry, HistoryReport,
     OptimizeReport, Report,
 };
 use lakesmith::plan::KeptLogFile;
-use lakesmith::units::{format_bytes, format_count};
+use lakesmith::units::{counted, format_bytes, format_count};
 use lakesmith::{Result, SqlResult};
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 
 use super::{Stdout, vacuum};
 
 // A table is laid out as a whole; a million rows at once would cost more memory than the work they describe.
 pub(super) const ROWS_A_TABLE: usize = 5_000;
+/// Words up to this width are never broken, however narrow the terminal; longer ones are paths and the like.
+const WORD_COLUMNS: usize = 24;
 
 /// Prints a report.
 ///
@@ -30,11 +33,12 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
         Report::Apply(report) => apply(out, report, elapsed),
         Report::Fsck(report) => fsck(out, report),
         Report::Files(report) => {
-            let columns = ["path", "size", "rows", "deleted", "partition", "modified"];
-            grid(out, &columns, &[1, 2, 3], report.0.iter().map(file))?;
+            let columns = ["size", "rows", "deleted", "modified", "partition", "path"];
+            // A name is for copying: the terminal may wrap it, we don't.
+            wide_grid(out, &columns, &[0, 1, 2], &[3, 4, 5], report.0.iter().map(file))?;
             let bytes: u64 = report.0.iter().map(|f| f.size).sum();
             if out.is_terminal() {
-                out.line(&format!("{} files, {}", report.0.len(), format_bytes(bytes)))
+                out.line(&format!("{}, {}", counted(report.0.len() as u64, "file"), format_bytes(bytes)))
             } else {
                 Ok(())
             }
@@ -74,6 +78,20 @@ pub(crate) fn grid(
     numbers: &[usize],
     rows: impl Iterator<Item = Vec<String>>,
 ) -> Result<()> {
+    wide_grid(out, columns, numbers, &[], rows)
+}
+
+/// As [`grid`]; what stands in the columns `whole` is never broken to fit the terminal, as numbers are not.
+///
+/// # Errors
+/// As [`grid`].
+pub(crate) fn wide_grid(
+    out: &mut Stdout,
+    columns: &[&str],
+    numbers: &[usize],
+    whole: &[usize],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> Result<()> {
     let mut rows = rows.peekable();
     let mut first = true;
     while first || rows.peek().is_some() {
@@ -81,7 +99,11 @@ pub(crate) fn grid(
         if first {
             table.set_header(columns.iter().copied());
         }
+        let mut words: Vec<usize> = columns.iter().map(|name| longest_word(name)).collect();
         for row in rows.by_ref().take(ROWS_A_TABLE) {
+            for (least, text) in words.iter_mut().zip(&row) {
+                *least = longest_word(text).min(WORD_COLUMNS).max(*least);
+            }
             table.add_row(row.iter().map(|text| printable(text)));
         }
         for index in numbers {
@@ -89,10 +111,32 @@ pub(crate) fn grid(
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        out.line(&table.trim_fmt())?;
+        for (index, word) in words.into_iter().enumerate() {
+            // With a space on either side.
+            let least = u16::try_from(word + 2).unwrap_or(u16::MAX);
+            if let Some(column) = table.column_mut(index) {
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+            }
+        }
+        for index in numbers.iter().chain(whole) {
+            if let Some(column) = table.column_mut(*index) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        let mut text = table.trim_fmt();
+        let is_wider = |columns| text.lines().next().is_some_and(|rule| rule.width() > usize::from(columns));
+        if out.is_terminal() && table.width().is_some_and(is_wider) {
+            // The terminal wraps every line, and lines between the rows would hide what belongs together.
+            text = table.load_preset(presets::NOTHING).trim_fmt();
+        }
+        out.line(&text)?;
         first = false;
     }
     Ok(())
+}
+
+fn longest_word(text: &str) -> usize {
+    text.split(' ').map(UnicodeWidthStr::width).max().unwrap_or(0)
 }
 
 fn pairs(out: &mut Stdout, pairs: &[(&str, String)]) -> Result<()> {
@@ -134,10 +178,11 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
         });
         grid(out, &["group", "partition", "files", "bytes"], &[0, 2, 3], rows)?;
         return out.line(&format!(
-            "dry run of {}: {planned_files} files, {} in {} groups would be rewritten; the table was not changed",
+            "dry run of {}: {}, {} in {} would be rewritten; the table was not changed",
             report.path,
+            counted(planned_files as u64, "file"),
             format_bytes(planned_bytes),
-            report.planned.len(),
+            counted(report.planned.len() as u64, "group"),
         ));
     }
     let version = match report.version_after {
@@ -149,8 +194,10 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
     };
     if report.version_after.is_none() && report.groups_dropped == 0 && report.left_out.is_empty() {
         return out.line(&format!(
-            "nothing to do at version {} of {}: {} files considered",
-            report.version_before, report.path, metrics.total_considered_files
+            "nothing to do at version {} of {}: {} considered",
+            report.version_before,
+            report.path,
+            counted(metrics.total_considered_files, "file")
         ));
     }
     let ratio = if before > 0 { format!(" ({:.1} %)", after as f64 * 100.0 / before as f64) } else { String::new() };
@@ -166,7 +213,7 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
     ];
     if let Some(vectors) = &metrics.deletion_vector_stats {
         let (rows_removed, count) = (vectors.num_deletion_vector_rows_removed, vectors.num_deletion_vectors_removed);
-        rows.push(("deleted rows purged", format!("{rows_removed} of {count} vectors")));
+        rows.push(("deleted rows purged", format!("{rows_removed} of {}", counted(count, "vector"))));
     }
     let (read, written) = (format_bytes(report.bytes_read), format_bytes(report.bytes_written));
     rows.push(("requests", format!("{}, {read} read, {written} written", report.requests)));
@@ -186,10 +233,25 @@ fn rows_checked(report: &OptimizeReport) -> String {
 }
 
 fn histories(out: &mut Stdout, report: &HistoryReport) -> Result<()> {
-    let columns = ["version", "timestamp", "operation", "parameters", "metrics", "user metadata", "engine", "readable"];
     let checked = report.0.iter().any(|entry| entry.readable.is_some());
-    let columns = if checked { &columns[..] } else { &columns[..columns.len() - 1] };
-    grid(out, columns, &[0], report.0.iter().map(|entry| history(entry, checked)))?;
+    let mut columns = vec!["version", "timestamp", "operation"];
+    columns.extend(checked.then_some("readable"));
+    let noted = report.0.iter().any(|entry| entry.user_metadata.is_some());
+    columns.push("parameters");
+    columns.extend(noted.then_some("user metadata"));
+    // Long, and seldom what is looked for.
+    let all = out.wants_all();
+    columns.extend(if all { &["engine", "metrics"][..] } else { &[] });
+    let mut rows = report.0.iter().map(|entry| history(entry, checked, noted, all));
+    if all && out.is_terminal() {
+        // Too much for one row of a terminal.
+        rows.try_for_each(|cells| {
+            pairs(out, &columns.iter().copied().zip(cells).collect::<Vec<_>>())?;
+            out.line("")
+        })?;
+    } else {
+        wide_grid(out, &columns, &[0], &[1, 2], rows)?;
+    }
     if !checked || !out.is_terminal() {
         return Ok(());
     }
@@ -206,9 +268,9 @@ fn apply(out: &mut Stdout, applied: &ApplyReport, elapsed: Duration) -> Result<(
         grid(out, &["left out of the plan", "why"], &[], rows)?;
     }
     out.line(&format!(
-        "{} of the plan's {} files, made on version {}",
+        "{} of the plan's {}, made on version {}",
         applied.planned_files - applied.left_out,
-        applied.planned_files,
+        counted(applied.planned_files, "file"),
         applied.planned_version
     ))
 }
@@ -233,10 +295,14 @@ fn fsck(out: &mut Stdout, report: &FsckReport) -> Result<()> {
         )?;
     }
     let found: u64 = report.counts.values().sum();
-    let verdict = if report.clean { "nothing is wrong".to_owned() } else { format!("{found} findings") };
+    let verdict = if report.clean { "nothing is wrong".to_owned() } else { counted(found, "finding") };
     out.line(&format!(
-        "{verdict}: version {}, {} files, {} vectors, {} checkpoints, statistics of {} files",
-        report.version, report.files, report.vectors, report.checkpoints, report.statistics
+        "{verdict}: version {}, {}, {}, {}, statistics of {}",
+        report.version,
+        counted(report.files, "file"),
+        counted(report.vectors, "vector"),
+        counted(report.checkpoints, "checkpoint"),
+        counted(report.statistics, "file")
     ))
 }
 
@@ -255,8 +321,8 @@ fn checkpoint(out: &mut Stdout, report: &CheckpointReport) -> Result<()> {
     }
     let summary = match (log.keep_from, &log.nothing) {
         (Some(version), _) => format!(
-            "{} log files, {} {verb}; versions from {version} on stay (cut-off {})",
-            log.files.len(),
+            "{}, {} {verb}; versions from {version} on stay (cut-off {})",
+            counted(log.files.len() as u64, "log file"),
             format_bytes(log.bytes),
             log.cutoff
         ),
@@ -296,37 +362,44 @@ fn detail(report: &DetailReport) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn history(entry: &HistoryEntry, checked: bool) -> Vec<String> {
+fn history(entry: &HistoryEntry, checked: bool, noted: bool, all: bool) -> Vec<String> {
     let parameters = entry.operation_parameters.iter().flatten().map(|(k, v)| (k, v.as_deref().unwrap_or("null")));
     let metrics = entry.operation_metrics.iter().flatten().map(|(k, v)| (k, v.as_str()));
     let readable = match (entry.readable, entry.missing_files) {
         (Some(true), _) => "yes".to_owned(),
-        (_, Some(missing)) => format!("no: {missing} files are missing"),
+        (_, Some(missing)) => format!("no: {} missing", counted(missing, "file")),
         (_, None) => "no: its log is gone".to_owned(),
     };
-    let mut cells = vec![
-        entry.version.to_string(),
-        entry.timestamp.clone(),
-        entry.operation.clone().unwrap_or_default(),
-        map(parameters),
-        map(metrics),
-        entry.user_metadata.clone().unwrap_or_default(),
-        entry.engine_info.clone().unwrap_or_default(),
-    ];
+    let mut cells =
+        vec![entry.version.to_string(), to_the_second(&entry.timestamp), entry.operation.clone().unwrap_or_default()];
     cells.extend(checked.then_some(readable));
+    cells.push(map(parameters));
+    cells.extend(noted.then(|| entry.user_metadata.clone().unwrap_or_default()));
+    if all {
+        cells.extend([entry.engine_info.clone().unwrap_or_default(), map(metrics)]);
+    }
     cells
 }
 
 fn file(entry: &FileEntry) -> Vec<String> {
     let partition: BTreeMap<_, _> = entry.partition_values.iter().collect();
     vec![
-        entry.path.clone(),
         entry.size.to_string(),
         entry.num_records.map(|n| n.to_string()).unwrap_or_default(),
         entry.deleted_rows.to_string(),
+        to_the_second(&entry.modification_time),
         map(partition.into_iter().map(|(k, v)| (k, v.as_deref().unwrap_or("null")))),
-        entry.modification_time.clone(),
+        entry.path.clone(),
     ]
+}
+
+/// A time without its fraction of a second, which JSON has, and with the short name of UTC.
+fn to_the_second(timestamp: &str) -> String {
+    let short = match timestamp.split_once('.') {
+        Some((seconds, rest)) => format!("{seconds}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
+        None => timestamp.to_owned(),
+    };
+    short.strip_suffix("+00:00").map_or_else(|| short.clone(), |utc| format!("{utc}Z"))
 }
 
 fn map<'a>(entries: impl Iterator<Item = (&'a String, &'a str)>) -> String {
@@ -362,6 +435,18 @@ mod tests {
     #[test]
     fn control_characters_are_spelled_out() {
         assert_eq!(printable("ünï\u{1b}[2J\n"), "ünï\\u{1b}[2J\\n");
+    }
+
+    #[test]
+    fn times_are_shown_to_the_second() {
+        for (text, shown) in [
+            ("2026-01-31T12:00:00.123Z", "2026-01-31T12:00:00Z"),
+            ("2026-01-31 12:00:00.5", "2026-01-31 12:00:00"),
+            ("2026-01-31T12:00:00.5+00:00", "2026-01-31T12:00:00Z"),
+            ("2026-01-31T12:00:00+01:00", "2026-01-31T12:00:00+01:00"),
+        ] {
+            assert_eq!(to_the_second(text), shown);
+        }
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! What a vacuum did or would do, as text.
 
+use std::collections::BTreeMap;
+
 use lakesmith::Result;
-use lakesmith::op::{EntryList, VacuumReport};
-use lakesmith::units::format_bytes;
+use lakesmith::op::{EntryList, KeptEntry, VacuumReport};
+use lakesmith::units::{counted, format_bytes};
 
 use super::Stdout;
 use super::tables::{ROWS_A_TABLE, grid};
@@ -23,25 +25,48 @@ pub(super) fn report(out: &mut Stdout, report: &VacuumReport) -> Result<()> {
         }
         if let Some(run) = &report.condemned {
             out.line(&format!(
-                "run {} condemned {} files; they may be deleted from {} on",
-                run.run, run.files, run.due
+                "run {} condemned {}; they may be deleted from {} on",
+                run.run,
+                counted(run.files, "file"),
+                run.due
             ))?;
         }
-        return out.line(&report.sentence());
+        out.line(&report.sentence())?;
+        return out.line(&format!("{} freed", format_bytes(report.bytes)));
     }
     entries(out, &report.files, &["path", "size", "age", "reason"], &[1, 2], |file| {
         vec![file.path, file.size.to_string(), age(file.age_ms), plain(&file.reason)]
     })?;
-    entries(out, &report.kept, &["kept", "reason"], &[], |file| vec![file.path, plain(&file.reason)])?;
+    if out.wants_all() {
+        entries(out, &report.kept, &["kept", "reason"], &[], |file| vec![file.path, plain(&file.reason)])?;
+    } else {
+        kept(out, &report.kept)?;
+    }
+    let objects = match report.files.len() {
+        1 => "1 file or directory".to_owned(),
+        many => format!("{many} files and directories"),
+    };
     out.line(&format!(
-        "dry run of {}: {} files and directories, {}, in a total of {} directories would be deleted (cutoff {}); nothing \
-         was deleted",
+        "dry run of {}: {}, {}, in a total of {} would be deleted (cutoff {}); nothing was deleted",
         report.path,
-        report.files.len(),
+        objects,
         format_bytes(report.bytes),
-        report.directories,
+        counted(report.directories, "directory"),
         report.cutoff,
     ))
+}
+
+/// How many files stay for each reason; who wants their names says so.
+fn kept(out: &mut Stdout, list: &EntryList<KeptEntry>) -> Result<()> {
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    list.for_each(|entry| {
+        *reasons.entry(plain(&entry.reason)).or_default() += 1;
+        Ok(())
+    })?;
+    for (reason, files) in reasons {
+        out.line(&format!("kept: {}, {reason} (-v names them)", counted(files, "file")))?;
+    }
+    Ok(())
 }
 
 /// A list under its header, a piece at a time; an empty list prints nothing.

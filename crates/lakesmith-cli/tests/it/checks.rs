@@ -20,9 +20,9 @@ fn fsck_exits_with_0_when_all_is_well_and_with_1_when_not() {
     assert_eq!(report["findings"][0]["path"], files[0]["path"]);
     let text = run(&["fsck", &table]);
     assert_eq!((text.code, text.err.as_str()), (1, ""));
-    assert!(text.out.contains("missing-file") && text.out.contains("1 findings"), "{}", text.out);
+    assert!(text.out.contains("missing-file") && text.out.contains("1 finding:"), "{}", text.out);
     let history = run(&["history", &table, "--readable", "--limit", "1"]);
-    assert!(history.out.contains("no: 1 files are missing"), "{}", history.out);
+    assert!(history.out.contains("no: 1 file missing"), "{}", history.out);
     assert_eq!(run(&["fsck", "/nonexistent/table"]).code, 1);
     assert_eq!(run(&["fsck", &table, "--stats=rows"]).code, 2);
 }
