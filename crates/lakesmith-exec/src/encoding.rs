@@ -26,7 +26,7 @@ impl EncodingChoice {
             let bytes = u64::try_from(column.compressed_size()).unwrap_or(0).max(1);
             *self.codec_bytes.entry(codec_name(column.compression_codec())).or_default() += bytes;
             let vote = self.votes.entry(column.column_path().parts().to_vec()).or_default();
-            if column.bloom_filter_offset().is_some() && column.column_type() != PhysicalType::BOOLEAN {
+            if column.bloom_filter_offset().is_some() {
                 self.bloom_filters.insert(column.column_path().parts().to_vec());
             }
             if dictionary_pays(column) { vote.0 += bytes } else { vote.1 += bytes }
@@ -48,8 +48,8 @@ impl EncodingChoice {
     }
 
     /// Columns that have bloom filters.
-    pub(crate) fn bloom_filter_columns(&self) -> impl ExactSizeIterator<Item = ColumnPath> {
-        self.bloom_filters.iter().map(|path| ColumnPath::new(path.clone()))
+    pub(crate) fn bloom_filter_columns(&self) -> &BTreeSet<Vec<String>> {
+        &self.bloom_filters
     }
 
     /// Columns that are better written plain.

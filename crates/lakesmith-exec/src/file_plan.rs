@@ -1,5 +1,6 @@
 //! How the columns of one file become the columns of the outputs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -22,6 +23,8 @@ pub(crate) struct FilePlan {
     tracking: Option<TrackingPlan>,
     /// For each root column of the outputs, how its pages can be merged.
     pairs: Vec<Option<Pair>>,
+    /// Leaves of the outputs that have bloom filters in the file.
+    pub filtered: BTreeSet<Vec<String>>,
     legacy: bool,
     path: String,
 }
@@ -55,7 +58,8 @@ impl FilePlan {
         let legacy = calendar::is_legacy(file.footer.metadata.file_metadata());
         // Dates of such files are looked at one by one.
         let pairs = if legacy { Vec::new() } else { pairs(&columns, output, file) };
-        Ok(Self { columns, tracking, pairs, legacy, path: input.location.clone() })
+        let filtered = filtered(&columns, output, file);
+        Ok(Self { columns, tracking, pairs, filtered, legacy, path: input.location.clone() })
     }
 
     /// Root columns of the file that those columns of the outputs need that are `wanted`.
@@ -175,4 +179,26 @@ fn pairs(columns: &[ColumnPlan], output: &OutputPlan, file: &OpenFile) -> Vec<Op
         Some(Pair { first_leaf, leaves })
     };
     columns.iter().enumerate().map(pair).collect()
+}
+
+/// Leaves of the outputs that have bloom filters in a file. Where a nested one goes by another name, all of its root
+/// column's count as filtered: a filter too many does no harm.
+fn filtered(columns: &[ColumnPlan], output: &OutputPlan, file: &OpenFile) -> BTreeSet<Vec<String>> {
+    let metadata = &file.footer.metadata;
+    let schema = metadata.file_metadata().schema_descr();
+    let chunks = metadata.row_groups().iter().flat_map(|group| group.columns().iter().enumerate());
+    let leaves: BTreeSet<usize> =
+        chunks.filter(|(_, chunk)| chunk.bloom_filter_offset().is_some()).map(|(leaf, _)| leaf).collect();
+    let mut found = BTreeSet::new();
+    for leaf in leaves {
+        let source = Some(schema.get_column_root_idx(leaf));
+        for root in (0..columns.len()).filter(|root| columns[*root].source == source) {
+            let of_root = (0..output.stored.num_columns()).filter(|to| output.stored.get_column_root_idx(*to) == root);
+            let paths: Vec<_> = of_root.map(|to| output.stored.column(to).path().parts().to_vec()).collect();
+            let column = schema.column(leaf);
+            let same = paths.iter().find(|path| path[1..] == column.path().parts()[1..]).cloned();
+            found.extend(same.map_or(paths, |path| vec![path]));
+        }
+    }
+    found
 }

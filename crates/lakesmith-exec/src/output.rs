@@ -1,17 +1,18 @@
 //! Output files of a task: row groups cut by rows, bytes and memory, files rolled at the cap on rows.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
-use lakesmith_core::Result;
 use lakesmith_core::table::{FileStats, WriteSpec};
+use lakesmith_core::{Error, Result};
 use lakesmith_storage::{Location, Store};
 use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::SchemaDescriptor;
+use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 
 use crate::encoding::EncodingChoice;
 use crate::failure::write_error;
@@ -25,7 +26,7 @@ use crate::upload_sink::UploadSink;
 const CREATED_BY: &str = concat!("lakesmith version ", env!("CARGO_PKG_VERSION"));
 
 /// How and where outputs are written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OutputPlan {
     /// Columns as they are held in memory.
     pub schema: SchemaRef,
@@ -47,6 +48,8 @@ pub(crate) struct OutputPlan {
     pub roots: Vec<RootLayout>,
     /// The schema as it is stored.
     pub stored: SchemaDescriptor,
+    /// Leaves that get bloom filters.
+    filtered: BTreeSet<Vec<String>>,
     properties: Arc<WriterProperties>,
 }
 
@@ -70,15 +73,54 @@ impl OutputPlan {
         for path in choice.plain_columns() {
             builder = builder.set_column_dictionary_enabled(path, false);
         }
-        let filtered = choice.bloom_filter_columns();
-        let filters = skipping::filters(filtered.len(), write.row_group_rows, memory_bytes / 8)?;
-        for path in filtered {
-            builder = builder.set_column_bloom_filter_properties(path, filters.clone());
-        }
         let stored = target::parquet_schema(&declared)?;
         let roots = row_group::layout(&schema, &declared, &stored);
-        let properties = Arc::new(builder.build());
-        Ok(Self { schema, declared, write, root, stem, codec, memory_bytes, stats_leaves, roots, stored, properties })
+        let (properties, filtered) = (Arc::new(builder.build()), BTreeSet::new());
+        let plan = Self {
+            schema,
+            declared,
+            write,
+            root,
+            stem,
+            codec,
+            memory_bytes,
+            stats_leaves,
+            roots,
+            stored,
+            filtered,
+            properties,
+        };
+        Ok(plan.with_filters(choice.bloom_filter_columns())?.unwrap_or(plan))
+    }
+
+    /// The same plan with bloom filters for these leaves, too; `None` if all of them have theirs.
+    ///
+    /// # Errors
+    /// Internal if the library refuses them.
+    pub(crate) fn with_filters(&self, leaves: &BTreeSet<Vec<String>>) -> Result<Option<Self>> {
+        if leaves.is_subset(&self.filtered) {
+            return Ok(None);
+        }
+        let columns = self.stored.columns().iter().filter(|c| c.physical_type() != PhysicalType::BOOLEAN);
+        let mut filtered = self.filtered.clone();
+        filtered.extend(columns.map(|c| c.path().parts().to_vec()).filter(|path| leaves.contains(path)));
+        if filtered.len() == self.filtered.len() {
+            return Ok(None);
+        }
+        let filters = skipping::filters(filtered.len(), self.write.row_group_rows, self.memory_bytes / 8)?;
+        let mut builder = WriterProperties::clone(&self.properties).into_builder();
+        for path in &filtered {
+            builder = builder.set_column_bloom_filter_properties(ColumnPath::new(path.clone()), filters.clone());
+        }
+        Ok(Some(Self { filtered, properties: Arc::new(builder.build()), ..self.clone() }))
+    }
+
+    /// Makes encoders.
+    fn encoders(&self) -> Result<ArrowRowGroupWriterFactory> {
+        let (root, properties) = (self.stored.root_schema_ptr(), Arc::clone(&self.properties));
+        let writer = SerializedFileWriter::new(std::io::sink(), root, properties)
+            .map_err(|e| Error::internal("encoders cannot be made; please report this").caused_by(e))?;
+        Ok(ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&self.schema)))
     }
 
     /// Bytes that merging one chunk may take.
@@ -130,6 +172,7 @@ impl OutputFile {
         let path = plan.path(number);
         let location = plan.root.join(&path);
         let stats = StatsCollector::new(&plan.stats_leaves, &plan.declared)?;
+        let factory = plan.encoders()?;
         let sink = UploadSink::start(store, &location, plan.memory_bytes / 2, runtime)?;
         let (root, properties) = (plan.stored.root_schema_ptr(), Arc::clone(&plan.properties));
         let writer = match SerializedFileWriter::new(sink.clone(), root, properties) {
@@ -140,7 +183,7 @@ impl OutputFile {
             }
         };
         Ok(Self {
-            factory: ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&plan.schema)),
+            factory,
             packer: Packer::new(plan.codec.0),
             group: RowGroup::new(plan.roots.len()),
             path,
@@ -156,6 +199,17 @@ impl OutputFile {
     /// Rows so far.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Goes on as a plan with other bloom filters says, in another row group.
+    ///
+    /// # Errors
+    /// Those of [`RowGroup::close`].
+    pub(crate) fn follow(&mut self, plan: &Arc<OutputPlan>) -> Result<()> {
+        self.end_group()?;
+        self.factory = plan.encoders()?;
+        self.plan = Arc::clone(plan);
+        Ok(())
     }
 
     /// Appends a batch whose rows have about `row_bytes` uncompressed bytes.

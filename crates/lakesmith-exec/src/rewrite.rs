@@ -4,6 +4,7 @@
 //! nothing is returned.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::iter::Peekable;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -250,6 +251,7 @@ impl Rewriter<'_> {
             return Ok(());
         }
         let plan = FilePlan::new(self.task, &self.target, &self.plan, input, file)?;
+        self.filter(&plan.filtered)?;
         let memory = self.context.memory_bytes;
         let batch_bytes = (memory / 16).clamp(256 << 10, 16 << 20);
         let mut reader = FileReader::new(file, plan.roots(&|_| true), memory / 8, batch_bytes);
@@ -265,6 +267,13 @@ impl Rewriter<'_> {
         }
         self.rows_in += live;
         Ok(())
+    }
+
+    /// Gives leaves bloom filters from here on: not every footer is looked at beforehand.
+    fn filter(&mut self, leaves: &BTreeSet<Vec<String>>) -> Result<()> {
+        let Some(plan) = self.plan.with_filters(leaves)? else { return Ok(()) };
+        self.plan = Arc::new(plan);
+        self.current.as_mut().map_or(Ok(()), |file| file.follow(&self.plan))
     }
 
     /// Merges those columns of a row group that can be. `None` if none was, and the row group may be cut anywhere; else

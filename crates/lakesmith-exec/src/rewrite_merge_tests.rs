@@ -9,14 +9,15 @@ use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, Int64Type};
 use bytes::Bytes;
 use lakesmith_core::ErrorKind;
-use lakesmith_core::table::{FileId, PartitionTuple, ReadSpec, Scalar, Schema, WriteSpec};
+use lakesmith_core::table::vector::VectorLocation;
+use lakesmith_core::table::{DeleteInfo, FileId, PartitionTuple, ReadSpec, Scalar, Schema, WriteSpec};
 use lakesmith_storage::{NoProgress, StoreOptions, SystemWorld};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector};
 use parquet::basic::{Compression, Encoding};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use proptest::prelude::*;
 
 use super::*;
@@ -201,13 +202,14 @@ struct Table {
     inputs: Vec<InputFile>,
     batches: Vec<RecordBatch>,
     memory_bytes: u64,
+    match_by_id: bool,
 }
 
 impl Table {
     fn new() -> Table {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        Table { folder, runtime, inputs: vec![], batches: vec![], memory_bytes: 256 << 20 }
+        Table { folder, runtime, inputs: vec![], batches: vec![], memory_bytes: 256 << 20, match_by_id: false }
     }
 
     fn root(&self) -> Location {
@@ -237,7 +239,7 @@ impl Table {
             id: 0,
             inputs: self.inputs.clone(),
             partition: PartitionTuple::default(),
-            read: Arc::new(ReadSpec { schema: Schema { fields }, match_by_id: false }),
+            read: Arc::new(ReadSpec { schema: Schema { fields }, match_by_id: self.match_by_id }),
             write: Arc::new(write),
             root: self.root().to_string(),
             output_stem: format!("out-{}-{verify}", between.merges),
@@ -295,6 +297,24 @@ fn write_spec(stats_leaves: Vec<Vec<String>>) -> WriteSpec {
         row_group_rows: 1 << 20,
         row_group_bytes: 128 << 20,
     }
+}
+
+fn snappy() -> WriterPropertiesBuilder {
+    WriterProperties::builder().set_compression(Compression::SNAPPY)
+}
+
+fn without(rows: impl IntoIterator<Item = u64>) -> Option<DeleteInfo> {
+    let vector = DeletionVector::from_rows(rows);
+    let bytes = vector.encode();
+    Some(DeleteInfo {
+        unique_id: "i-test".into(),
+        storage_type: "i".into(),
+        path_or_inline: String::new(),
+        offset: None,
+        size_in_bytes: bytes.len() as i32,
+        cardinality: vector.cardinality(),
+        at: VectorLocation::Inline(bytes),
+    })
 }
 
 fn properties(dice: &mut Dice, codec: Compression) -> WriterProperties {
@@ -570,3 +590,6 @@ fn an_input_that_fails_beside_merged_columns_is_left_out_whole() {
 
 #[path = "rewrite_odd_pages_tests.rs"]
 mod odd_pages;
+
+#[path = "rewrite_filter_tests.rs"]
+mod filters;

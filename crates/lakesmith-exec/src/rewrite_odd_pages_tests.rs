@@ -1,43 +1,19 @@
-//! Inputs that lead page merging astray: neighbours with deleted rows, types that only look alike, odd footers, and what
-//! readers skip chunks by.
+//! Inputs that lead page merging astray: neighbours with deleted rows, types that only look alike, odd footers, and bounds.
 
 use arrow::array::{
     Decimal128Array, FixedSizeBinaryArray, Float16Array, StringArray, TimestampMillisecondArray,
     TimestampNanosecondArray, UInt8Array, UInt32Array,
 };
 use arrow::datatypes::{ArrowPrimitiveType, Float16Type};
-use lakesmith_core::table::vector::VectorLocation;
-use lakesmith_core::table::{DeleteInfo, RowTrackingColumns};
+use lakesmith_core::table::RowTrackingColumns;
 use parquet::basic::PageType;
-use parquet::bloom_filter::Sbbf;
-use parquet::data_type::AsBytes;
 use parquet::file::metadata::ParquetMetaDataWriter;
-use parquet::file::properties::ReaderProperties;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
-use parquet::file::serialized_reader::ReadOptionsBuilder;
 
 use super::*;
 
-fn snappy() -> parquet::file::properties::WriterPropertiesBuilder {
-    WriterProperties::builder().set_compression(Compression::SNAPPY)
-}
-
 fn one(name: &str, array: impl Array + 'static) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([(name, Arc::new(array) as ArrayRef, true)]).unwrap()
-}
-
-fn without(rows: impl IntoIterator<Item = u64>) -> Option<DeleteInfo> {
-    let vector = DeletionVector::from_rows(rows);
-    let bytes = vector.encode();
-    Some(DeleteInfo {
-        unique_id: "i-test".into(),
-        storage_type: "i".into(),
-        path_or_inline: String::new(),
-        offset: None,
-        size_in_bytes: bytes.len() as i32,
-        cardinality: vector.cardinality(),
-        at: VectorLocation::Inline(bytes),
-    })
 }
 
 impl Table {
@@ -50,15 +26,6 @@ impl Table {
             data.map(|page| page.encoding() == Encoding::RLE_DICTIONARY).collect()
         };
         (0..reader.num_row_groups()).map(pages).collect()
-    }
-
-    fn bloom_filters(&self, path: &str, leaf: usize) -> Vec<Option<Sbbf>> {
-        let file = std::fs::File::open(self.folder.path().join(path)).unwrap();
-        let properties = ReaderProperties::builder().set_read_bloom_filter(true).build();
-        let options = ReadOptionsBuilder::new().with_reader_properties(properties).build();
-        let reader = SerializedFileReader::new_with_options(file, options).unwrap();
-        let filter = |group| reader.get_row_group(group).unwrap().get_column_bloom_filter(leaf).cloned();
-        (0..reader.num_row_groups()).map(filter).collect()
     }
 }
 
@@ -246,67 +213,5 @@ fn no_bounds_hide_nan() {
                 assert_eq!(!matches!(index, ColumnIndexMetaData::NONE), expected, "column {leaf}, merges {merges}");
             }
         }
-    }
-}
-
-fn found<T: AsBytes>(filters: &[Option<Sbbf>], value: T) -> bool {
-    filters.iter().any(|filter| filter.as_ref().unwrap().check(&value))
-}
-
-#[test]
-fn bloom_filters_are_made_anew() {
-    let mut table = Table::new();
-    let filtered = |name: &str| parquet::schema::types::ColumnPath::from(name);
-    for (i, rows) in [4_000, 4_500, 10, 5_000].into_iter().enumerate() {
-        let from = 10_000 * i as i64;
-        let doubles = (from..from + rows).map(|v| if v % 1_000 == 0 { f64::NAN } else { -(v % 3) as f64 });
-        let batch = RecordBatch::try_from_iter_with_nullable([
-            ("v", Arc::new(Int64Array::from_iter_values(from..from + rows)) as ArrayRef, true),
-            ("t", Arc::new(StringArray::from_iter_values((from..from + rows).map(|v| format!("k{}", v / 10)))), true),
-            ("d", Arc::new(Float64Array::from_iter_values(doubles)), true),
-            ("other", Arc::new(Int64Array::from_iter_values(from..from + rows)), true),
-        ]);
-        let mut properties = snappy();
-        if i == 1 {
-            for name in ["v", "t", "d"] {
-                properties = properties.set_column_bloom_filter_enabled(filtered(name), true);
-            }
-        }
-        if i == 3 {
-            properties = properties.set_dictionary_enabled(false);
-        }
-        table.add(batch.unwrap(), properties.build());
-    }
-    table.inputs[1].deletes = without(5..4_500);
-    let fields = vec![
-        field("v", DataType::Long),
-        field("t", DataType::String),
-        field("d", DataType::Double),
-        field("other", DataType::Long),
-    ];
-    for merges in [true, false] {
-        let mut write = write_spec(vec![]);
-        write.row_group_rows = 7_000;
-        let outcome = table.run(fields.clone(), true, write, &mut watched(merges)).unwrap();
-        let path = &outcome.outputs[0].path;
-        let of = |leaf| table.bloom_filters(path, leaf);
-        assert!(of(3).iter().all(Option::is_none));
-        let (numbers, texts, doubles) = (of(0), of(1), of(2));
-        for v in [0i64, 3_999, 10_000, 10_004, 20_009, 30_000, 34_999] {
-            assert!(found(&numbers, v), "{v}, merges {merges}");
-            assert!(found(&texts, format!("k{}", v / 10).as_str()), "{v}, merges {merges}");
-        }
-        // Deleted rows are gone, and few others are found.
-        let wrong = (10_005..14_500i64).chain(50_000..60_000).filter(|v| found(&numbers, *v)).count();
-        assert!(wrong < 600, "{wrong} of 14,495, merges {merges}");
-        let wrong = (5_000..15_000).filter(|v| found(&texts, format!("k{v}").as_str())).count();
-        assert!(wrong < 400, "{wrong} of 10,000, merges {merges}");
-        for value in [0.0, -0.0, -1.0, -2.0, f64::NAN] {
-            assert!(found(&doubles, value), "{value}, merges {merges}");
-        }
-        assert!(!found(&doubles, 12.5) || !found(&doubles, 13.5) || !found(&doubles, 14.5));
-        // As large as the values need, not as large as a row group may get.
-        assert!(doubles.iter().flatten().all(|filter| filter.num_blocks() <= 2));
-        assert!(numbers.iter().flatten().all(|filter| filter.num_blocks() <= 512));
     }
 }

@@ -20,7 +20,7 @@ use crate::skipping;
 use crate::stats::StatsCollector;
 
 /// A root column of the outputs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RootLayout {
     /// As arrays have it.
     pub field: FieldRef,
@@ -96,7 +96,8 @@ impl RowGroup {
                 merged.memory() + segment.as_ref().map_or(0, |s| s.memory_size() + s.inner().len())
             }
         };
-        self.roots.iter().map(held).sum()
+        let spare: usize = self.spare.iter().flatten().map(ArrowColumnWriter::memory_size).sum();
+        spare + self.roots.iter().map(held).sum::<usize>()
     }
 
     /// True if what a root column holds is told when the row group is closed.
@@ -118,6 +119,9 @@ impl RowGroup {
         if let Root::Empty = self.roots[root] {
             if self.spare.is_empty() {
                 self.spare = context.factory.create_column_writers(0)?.into_iter().map(Some).collect();
+                for merging in (0..self.roots.len()).filter(|root| matches!(self.roots[*root], Root::Merging(..))) {
+                    self.spare[context.roots[merging].leaves.clone()].fill_with(|| None);
+                }
             }
             let writers: Vec<_> = self.spare[layout.leaves.clone()].iter_mut().filter_map(Option::take).collect();
             let nan = vec![false; writers.len()];
@@ -163,6 +167,9 @@ impl RowGroup {
             let merged = fresh.append(inputs, rows, context.merge_bytes, packer)?;
             if merged {
                 self.roots[root] = Root::Merging(fresh, None);
+                if let Some(spare) = self.spare.get_mut(context.roots[root].leaves.clone()) {
+                    spare.fill_with(|| None);
+                }
             }
             return Ok(merged);
         }
