@@ -1,5 +1,9 @@
 //! How rows are laid out over files: orders, curves, and how much files overlap.
 
+pub mod curve;
+pub mod encode;
+pub mod rank;
+
 use crate::table::DataType;
 
 /// The order of rows over the files of a group and inside each.
