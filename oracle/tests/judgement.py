@@ -65,13 +65,13 @@ def deltalake_reads(table, **storage_options):
     return sum(batch.num_rows for batch in QueryBuilder().register("t", opened).execute("SELECT * FROM t"))
 
 
-def deltalake_rows(table, **storage_options):
+def deltalake_rows(table, version=None, **storage_options):
     """All rows as deltalake reads them, in one order: two tables with the same rows give equal results."""
     import pyarrow as pa
     from deltalake import DeltaTable, QueryBuilder
     from deltalake.schema import PrimitiveType
 
-    opened = DeltaTable(str(table), storage_options=storage_options or None)
+    opened = DeltaTable(str(table), version=version, storage_options=storage_options or None)
     order = [str(number) for number, field in enumerate(opened.schema().fields, start=1) if isinstance(field.type, PrimitiveType)]
     return pa.table(QueryBuilder().register("t", opened).execute(f"SELECT * FROM t ORDER BY {', '.join(order)}"))
 

@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -18,10 +19,21 @@ KILLS = 200 if os.environ.get("LAKESMITH_TEST_ALL") else 16
 SPARK_EVERY = 20
 SEED = 2024
 
+DAY = 86_400
+LONG_AGO = 60 * DAY
+ORPHANS = 300
+
 VERBS = {
     "optimize": ("--target-size", "96KiB", "--commit-every", "128KiB"),
     "reorg": ("--purge", "--commit-every", "128KiB"),
     "checkpoint": (),
+}
+# What deletes, on tables with something to delete.
+DELETING = {
+    "vacuum": ("vacuum",),
+    "vacuum --lite": ("vacuum", "--lite"),
+    "vacuum --condemn": ("vacuum", "--condemn", "0"),
+    "checkpoint --clean-log": ("checkpoint", "--clean-log"),
 }
 TABLES = {
     "partitioned, with vectors": "PARTITIONED BY (p) TBLPROPERTIES ('delta.enableDeletionVectors'='true', 'delta.checkpointInterval'='7')",
@@ -46,6 +58,71 @@ def tables(spark, tmp_path_factory):
         table.sql("DELETE FROM {t} WHERE id % 11 = 3")
         made[name] = Original(table, "row ids" in name)
     return made
+
+
+@pytest.fixture(scope="module")
+def worn(tables, lakesmith, tmp_path_factory):
+    """The same tables after work of two months ago and of today, with files of writes that failed."""
+    return {name: Worn(original, lakesmith, tmp_path_factory.mktemp("worn") / "table") for name, original in tables.items()}
+
+
+class Worn:
+    """A table from which files went long ago and today, and what of it must stay readable."""
+
+    def __init__(self, original, lakesmith, path):
+        self.table = table = original.table.copy(path)
+        lakesmith.optimize(table, "--target-size", "96KiB")
+        self.first_kept = table.version()
+        self.shift_times()
+        lakesmith.run("checkpoint", table)
+        self.age_files()
+        table.sql("DELETE FROM {t} WHERE id % 13 = 5")
+        lakesmith.purge(table)
+        for number in range(ORPHANS):
+            self.orphan(f"orphan-{number}.parquet", LONG_AGO)
+        lakesmith.json("vacuum", table, "--condemn", "0")
+        for number in range(ORPHANS, 2 * ORPHANS):
+            self.orphan(f"orphan-{number}.parquet", LONG_AGO)
+        self.orphan("young.parquet", 0)
+        self.version = table.version()
+        self.rows = {version: deltalake_rows(table, version) for version in range(self.first_kept, self.version + 1)}
+        self.fingerprint = table.fingerprint()
+
+    def orphan(self, name, age):
+        shutil.copyfile(next(self.data_files()), f"{self.table}/{name}")
+        then = time.time() - age
+        os.utime(f"{self.table}/{name}", (then, then))
+
+    def data_files(self):
+        return (os.path.join(folder, name) for folder, _, names in os.walk(self.table.path) if "_delta_log" not in folder for name in names if name.endswith(".parquet"))
+
+    def shift_times(self):
+        """What the log says of times becomes two months older."""
+        log = f"{self.table}/_delta_log"
+        for name in os.listdir(log):
+            if name.endswith(".crc"):
+                os.remove(f"{log}/{name}")
+            elif name.endswith(".json"):
+                with open(f"{log}/{name}", encoding="utf-8") as file:
+                    text = file.read()
+                older = re.sub(r'"(deletionTimestamp|inCommitTimestamp)":(\d+)', lambda found: f'"{found[1]}":{int(found[2]) - LONG_AGO * 1000}', text)
+                with open(f"{log}/{name}", "w", encoding="utf-8") as file:
+                    file.write(older)
+
+    def age_files(self):
+        for folder, _, names in os.walk(self.table.path):
+            for name in names:
+                # Later versions are newer by a second.
+                then = time.time() - LONG_AGO + int((re.match(r"\d{20}", name) or ["0"])[0])
+                os.utime(os.path.join(folder, name), (then, then))
+
+    def judge(self, copy, by_spark):
+        for version, rows in self.rows.items():
+            assert deltalake_rows(copy, version).equals(rows), version
+        assert deltalake_rows(copy).equals(self.rows[self.version])
+        assert os.path.exists(f"{copy}/young.parquet")
+        if by_spark:
+            assert copy.fingerprint() == self.fingerprint
 
 
 class Original:
@@ -76,40 +153,53 @@ def newest_checkpoint(table):
         return None
 
 
-def test_killed_at_any_moment(tables, lakesmith, tmp_path):
+def test_killed_at_any_moment(tables, worn, lakesmith, tmp_path):
+    cases = {(name, verb): (original, (verb, *options)) for name, original in tables.items() for verb, options in VERBS.items()}
+    cases |= {(name, verb): (original, command) for name, original in worn.items() for verb, command in DELETING.items()}
     chance, duration, outcomes = random.Random(SEED), {}, collections.Counter()
-    for name, original in tables.items():
-        for verb, options in VERBS.items():
-            rehearsal = original.table.copy(tmp_path / "rehearsal")
-            started = time.monotonic()
-            lakesmith.run(verb, rehearsal, *options)
-            duration[name, verb] = time.monotonic() - started
-            shutil.rmtree(rehearsal.path)
+    for case, (original, (verb, *options)) in cases.items():
+        rehearsal = original.table.copy(tmp_path / "rehearsal")
+        started = time.monotonic()
+        lakesmith.run(verb, rehearsal, *options)
+        duration[case] = time.monotonic() - started
+        shutil.rmtree(rehearsal.path)
     for number in range(KILLS):
-        name, verb = chance.choice(sorted(duration))
-        moment, original = chance.uniform(0, 1) * duration[name, verb], tables[name]
+        case = chance.choice(sorted(duration))
+        original, (verb, *options) = cases[case]
+        moment = chance.uniform(0, 1) * duration[case]
         copy = original.table.copy(tmp_path / f"kill-{number}")
-        process = subprocess.Popen(lakesmith.command(verb, copy, *VERBS[verb]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        files = len(everything(copy))
+        process = subprocess.Popen(lakesmith.command(verb, copy, *options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(moment)
         process.kill()
         killed, advanced = process.wait() != 0, copy.version() > original.version
-        outcomes["killed" if killed else "ended before", "between commits" if advanced and killed else ""] += 1
+        kind = "deleting" if len(everything(copy)) < files else "between commits" if advanced else ""
+        outcomes["killed" if killed else "ended before", kind if killed else ""] += 1
+        outcomes[(case[1],)] += 1
         by_spark = number % SPARK_EVERY == SPARK_EVERY - 1
         try:
             original.judge(copy, by_spark)
             every_live_file_is_there(copy, lakesmith)
-            finishes(copy, lakesmith, verb)
+            finishes(copy, lakesmith, case[1])
             original.judge(copy, by_spark)
         except BaseException as error:
-            error.add_note(f"kill {number}: {verb} of the table '{name}' after {moment:.3f} s; seed {SEED}; left in {copy}")
+            error.add_note(f"kill {number}: {case[1]} of the table '{case[0]}' after {moment:.3f} s; seed {SEED}; left in {copy}")
             raise
         shutil.rmtree(copy.path)
-    assert sum(count for (end, _), count in outcomes.items() if end == "killed") > KILLS / 2, outcomes
-    assert outcomes["killed", "between commits"] > 0, outcomes
+    print(dict(outcomes))
+    assert sum(count for (end, *_), count in outcomes.items() if end == "killed") > KILLS / 2, outcomes
+    assert outcomes["killed", "between commits"] > 0 and outcomes["killed", "deleting"] > 0, outcomes
+
+
+def everything(table):
+    return [os.path.join(folder, name) for folder, _, names in os.walk(table.path) for name in names]
 
 
 def finishes(copy, lakesmith, verb):
     """What was left behind does not stop the next run, which completes the work."""
+    if verb in DELETING:
+        finishes_deleting(copy, lakesmith, *DELETING[verb])
+        return
     if verb == "checkpoint":
         lakesmith.run(verb, copy)
         assert newest_checkpoint(copy) == copy.version()
@@ -120,3 +210,15 @@ def finishes(copy, lakesmith, verb):
     lakesmith.json(verb, copy, *options)
     again = lakesmith.json(verb, copy, *options)
     assert not again["committed"] and again["groups_dropped"] == 0
+
+
+def finishes_deleting(copy, lakesmith, verb, *options):
+    # What is condemned goes with the next run, what that one condemns with the one after it.
+    for _ in range(3 if "--condemn" in options else 1):
+        report = lakesmith.json(verb, copy, *options)
+    log = report["log"] if verb == "checkpoint" else report
+    assert not log["failed"]
+    plan = lakesmith.json(verb, copy, *options, "--dry-run")
+    assert not (plan["log"] if verb == "checkpoint" else plan)["files"]
+    if verb == "vacuum" and "--lite" not in options:
+        assert not [path for path in everything(copy) if "orphan-" in path]

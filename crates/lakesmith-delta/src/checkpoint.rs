@@ -27,7 +27,7 @@ use parquet::file::properties::WriterProperties;
 use crate::actions::Metadata;
 use crate::engine::{self, KERNEL_ROOT, translate};
 use crate::features::check_features;
-use crate::last_checkpoint::{Hint, publish, published};
+use crate::last_checkpoint::{Hint, names_checkpoint, publish};
 use crate::load::{Needs, load};
 use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
@@ -92,7 +92,8 @@ pub(crate) fn interval(metadata: &Metadata) -> u64 {
     interval.filter(|i| *i > 0).unwrap_or(INTERVAL_DEFAULT)
 }
 
-/// Writes a checkpoint of `version` and points `_last_checkpoint` to it unless that names a later one.
+/// Writes a checkpoint of `version` and points `_last_checkpoint` to it unless that names a later one that
+/// is there.
 ///
 /// # Errors
 /// `NotFound` if there is no such version, `Unsupported` for a table whose protocol we don't fully support, `Corrupt`
@@ -101,7 +102,7 @@ pub async fn write_checkpoint(store: &Store, root: &Location, version: u64) -> R
     let mut table = load(store, root, TimeTravel::Version(version), Needs::default()).await?;
     check_features(&table)?;
     // A writer that stopped between the checkpoint and the hint is made up for by writing both again.
-    if table.log.checkpoint_version == Some(version) && published(store, root).await?.is_some_and(|v| v >= version) {
+    if table.log.checkpoint_version == Some(version) && names_checkpoint(store, root, version).await? {
         // A broken one would be left to readers for ever; only reading it tells.
         table = load(store, root, TimeTravel::Version(version), Needs { files: true, stats: false }).await?;
         if table.log.checkpoint_version == Some(version) {

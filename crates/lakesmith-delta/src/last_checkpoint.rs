@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::log_files::LOG_FOLDER;
+use crate::log_files::{LOG_FOLDER, LogFiles};
 use crate::log_state::DeltaTable;
 
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -27,12 +27,12 @@ pub(crate) struct Hint {
     pub num_of_add_files: u64,
 }
 
-/// Writes the hint unless the present one names a later version.
+/// Writes the hint unless the present one names a later version that has a checkpoint.
 ///
 /// # Errors
 /// `Unavailable` from the storage.
 pub(crate) async fn publish(store: &Store, root: &Location, hint: &Hint) -> Result<()> {
-    if published(store, root).await?.is_some_and(|present| present > hint.version) {
+    if names_checkpoint(store, root, hint.version + 1).await? {
         return Ok(());
     }
     let failed = |e| Error::internal("the hint to the checkpoint could not be written as JSON").caused_by(e);
@@ -104,6 +104,16 @@ pub(crate) fn version_in(hint: &[u8]) -> Option<u64> {
         version: u64,
     }
     serde_json::from_slice::<Version>(hint).ok().map(|v| v.version)
+}
+
+/// True if the present hint names `version` or a later one, and that has a complete checkpoint.
+///
+/// # Errors
+/// As [`published`].
+pub(crate) async fn names_checkpoint(store: &Store, root: &Location, version: u64) -> Result<bool> {
+    let Some(named) = published(store, root).await?.filter(|named| *named >= version) else { return Ok(false) };
+    // A hint is written after its checkpoint, so a listing that begins now shows it.
+    Ok(LogFiles::list(store, root).await?.checkpoints.contains(&named))
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub use properties::{NewConfiguration, validate_properties};
 pub use property_rules::interval_ms;
 pub use quick::{Survey, survey, survey_by_kernel};
 pub use read::{hidden_columns, input_files, read_spec};
-pub use references::references;
+pub use references::{references, sweep_rule};
 pub use retention::deleted_file_retention_ms;
 pub use statistics_check::{Held, contradictions};
 pub use stats::stats_json;

@@ -69,6 +69,15 @@ fn gaps(files: &LogFiles, check: &mut LogCheck) {
             ));
         }
     }
+    if let Some(version) = files.checksum_beyond() {
+        check.findings.push(finding(
+            "log-gap",
+            format!("{LOG_FOLDER}/{version:020}.crc"),
+            version,
+            format!("there is a checksum of version {version}, but the log ends at version {}", files.latest()),
+            "restore the commits from a backup, or delete the checksum if the log is known to be whole",
+        ));
+    }
     let newest_commit = files.commits.last().map(|c| c.version);
     for version in files.checkpoints.iter().filter(|v| newest_commit.is_none_or(|newest| **v > newest)) {
         check.findings.push(finding(

@@ -35,6 +35,8 @@ pub(crate) struct LogFiles {
     pub checkpoints: BTreeSet<u64>,
     /// Versions that have a checkpoint by name, complete or not.
     pub named_checkpoints: BTreeSet<u64>,
+    /// Newest version that has a checksum.
+    pub newest_checksum: Option<u64>,
 }
 
 impl LogFiles {
@@ -54,6 +56,9 @@ impl LogFiles {
         for info in listing {
             let Some(file) = log_file(folder, &info) else { continue };
             files.named_checkpoints.extend(checkpoint_version(&file.name));
+            if file.role == LogRole::Checksum {
+                files.newest_checksum = files.newest_checksum.max(Some(file.version));
+            }
             if file.role == LogRole::Commit {
                 files.commits.push(CommitFile { version: file.version, time_ms: info.modified_ms, info });
             }
@@ -67,6 +72,11 @@ impl LogFiles {
             previous = commit.time_ms;
         }
         files
+    }
+
+    /// The version of a checksum that is newer than everything else in the log.
+    pub(crate) fn checksum_beyond(&self) -> Option<u64> {
+        self.newest_checksum.filter(|version| *version > self.latest())
     }
 
     /// The newest version.
@@ -230,7 +240,8 @@ pub(crate) fn iso(ms: i64) -> Option<String> {
     Some(timestamp.strftime("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string())
 }
 
-/// A commit that is no longer readable as JSON, for the message of a load that failed.
+/// A commit that is no longer readable as JSON, or a checksum of a commit that is gone, for the message of a load that
+/// failed.
 ///
 /// # Errors
 /// `Unavailable` from the storage.
@@ -240,6 +251,17 @@ pub(crate) async fn find_corrupt_commit(store: &Store, root: &Location, at: Time
         TimeTravel::Version(version) => version,
         _ => files.latest(),
     };
+    if let Some(version) = files.checksum_beyond().filter(|_| last == files.latest()) {
+        let latest = files.latest();
+        return Ok(Some(
+            Error::corrupt(format!(
+                "there is a checksum of version {version}, but the log ends at version {latest}: the commits after it \
+                 seem to be lost; restore them from a copy, or delete the checksum if the log is known to be whole"
+            ))
+            .with("path", root.join(&format!("{LOG_FOLDER}/{version:020}.crc")))
+            .with("version", latest),
+        ));
+    }
     let base = files.checkpoints.range(..=last).next_back().copied();
     for commit in files.commits.iter().filter(|c| c.version <= last && base.is_none_or(|b| c.version > b)) {
         let bytes = store.get(&commit.info.location).await?;

@@ -12,7 +12,7 @@ use delta_kernel::Engine;
 use delta_kernel::engine::arrow_data::EngineDataArrowExt as _;
 use delta_kernel::schema::{DataType, SchemaRef, StructField, StructType};
 use delta_kernel::snapshot::Snapshot;
-use lakesmith_core::plan::sweep::{LoggedPath, References, ReferencesBuilder};
+use lakesmith_core::plan::sweep::{LoggedPath, NameRule, References, ReferencesBuilder, Retention, SweepRule};
 use lakesmith_core::table::vector::VectorLocation;
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store};
@@ -166,6 +166,29 @@ pub async fn references(
         }
     }
     Ok(namer.complete())
+}
+
+/// What a VACUUM of `table` may delete. `table` must have been loaded with its files; `beyond_checkpoints` as in
+/// [`references`].
+///
+/// # Errors
+/// As [`references`].
+pub async fn sweep_rule(
+    store: &Store,
+    root: &Location,
+    table: &DeltaTable,
+    retention: Retention,
+    beyond_checkpoints: bool,
+) -> Result<SweepRule> {
+    let references = references(store, root, table, retention.cutoff_ms(), beyond_checkpoints).await?;
+    Ok(SweepRule::unreferenced(retention, references, names(table)))
+}
+
+/// The names below the table's root that no VACUUM looks at.
+pub(crate) fn names(table: &DeltaTable) -> NameRule {
+    let formats = table.state.property("delta.universalFormat.enabledFormats").unwrap_or_default();
+    let is_iceberg_too = formats.split(',').any(|format| format.trim().eq_ignore_ascii_case("iceberg"));
+    NameRule::new(&table.state.partition_columns, is_iceberg_too)
 }
 
 /// A `remove` of the log.

@@ -189,7 +189,7 @@ fn facts(report: &HealthReport) -> Vec<(&'static str, String)> {
         CheckpointHint::Current | CheckpointHint::Older => "",
         CheckpointHint::Missing if log.checkpoint_version.is_none() => "",
         CheckpointHint::Missing => ", no hint to it",
-        CheckpointHint::Damaged | CheckpointHint::NamesMissing => ", a wrong hint to it",
+        CheckpointHint::Damaged | CheckpointHint::NamesMissing | CheckpointHint::BeyondLog => ", a wrong hint",
     };
     let mut facts = vec![("log", format!("{checkpoint}{hint}; {}", sum(log.files)))];
     if report.deletes.files > 0 {

@@ -123,3 +123,28 @@ fn no_escape_reaches_a_pipe() {
     let output = command(&["health", &table]).env("CLICOLOR_FORCE", "1").output().unwrap();
     assert!(!output.stdout.contains(&0x1b));
 }
+
+#[test]
+fn a_deep_look_counts_what_a_vacuum_would_delete() {
+    let mut reclaimable = 0;
+    for name in ["orphans", "dv_file", "cdf", "partitioned_special", "path with spaces %41 & ünï", "plain_24_appends"]
+    {
+        let (_guard, table) = fixture(name);
+        for properties in ["", "'delta.deletedFileRetentionDuration'='interval 0 hours'"] {
+            if !properties.is_empty() {
+                assert_eq!(run(&["optimize", &table, "--target-size", "1MiB"]).code, 0, "{name}");
+                let quoted = table.replace('`', "``");
+                let set = run(&["sql", &format!("ALTER TABLE delta.`{quoted}` SET TBLPROPERTIES ({properties})")]);
+                assert_eq!(set.code, 0, "{name}: {}", set.err);
+            }
+            let document = run(&["health", &table, "--deep", "--json"]).json();
+            let plan = run(&["vacuum", &table, "--dry-run", "--json"]).json();
+            let files = plan["files"].as_array().unwrap();
+            let files = files.iter().filter(|file| file["reason"] != "empty_folder").count();
+            let found = &document["storage"]["reclaimable"];
+            assert_eq!((found["files"].as_u64(), &found["bytes"]), (Some(files as u64), &plan["bytes"]), "{name}");
+            reclaimable += files;
+        }
+    }
+    assert!(reclaimable > 24, "{reclaimable}");
+}

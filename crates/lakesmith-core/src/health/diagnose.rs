@@ -31,6 +31,8 @@ pub fn diagnose(state: &TableState, facts: HealthFacts, options: &HealthOptions,
     let deletes = deletes(&facts.files, options);
     // What is broken is repaired first: a rewrite would fail, and a vacuum could take what a repair needs.
     let is_damaged = facts.storage.as_ref().is_some_and(|found| found.missing_files > 0 || found.wrong_size_files > 0);
+    // Neither is a log that commands refuse.
+    let is_damaged = is_damaged || facts.log.empty_commit.is_some() || facts.log.checksum_beyond.is_some();
     let subject = Subject {
         state,
         facts: &facts,
@@ -97,26 +99,34 @@ fn per_partition(files: &TalliedFiles, packings: &[Packing], small_below: u64) -
 }
 
 fn sizes(files: &TalliedFiles, packings: &[Packing], options: &HealthOptions, small_below: u64) -> SizeSummary {
-    let mut sorted = files.size.clone();
-    sorted.sort_unstable();
-    let small = sorted.partition_point(|size| *size < small_below);
-    let oversize = sorted.len() - sorted.partition_point(|size| *size <= OVERSIZE_BYTES);
+    let count = files.size.len() as u64;
+    let (mut small, mut small_bytes, mut oversize) = (0, 0u64, 0);
+    for size in &files.size {
+        if *size < small_below {
+            small += 1;
+            small_bytes = small_bytes.saturating_add(*size);
+        }
+        oversize += u64::from(*size > OVERSIZE_BYTES);
+    }
+    let mut halved = files.size.clone();
+    let middle = halved.len() / 2;
+    let median = if halved.is_empty() { 0 } else { *halved.select_nth_unstable(middle).1 };
     let total = |of: fn(&Packing) -> u64| packings.iter().map(of).sum::<u64>();
     SizeSummary {
         target_bytes: options.sizes.target_bytes,
         small_below_bytes: small_below,
-        small_files: small as u64,
-        small_bytes: sorted[..small].iter().sum(),
-        small_ratio: ratio(small as u64, sorted.len() as u64),
+        small_files: small,
+        small_bytes,
+        small_ratio: ratio(small, count),
         oversize_above_bytes: OVERSIZE_BYTES,
-        oversize_files: oversize as u64,
-        oversize_ratio: ratio(oversize as u64, sorted.len() as u64),
-        min_bytes: sorted.first().copied().unwrap_or(0),
-        median_bytes: sorted.get(sorted.len() / 2).copied().unwrap_or(0),
-        max_bytes: sorted.last().copied().unwrap_or(0),
+        oversize_files: oversize,
+        oversize_ratio: ratio(oversize, count),
+        min_bytes: files.size.iter().min().copied().unwrap_or(0),
+        median_bytes: median,
+        max_bytes: files.size.iter().max().copied().unwrap_or(0),
         optimize_inputs: total(|p| p.inputs),
         optimize_input_bytes: total(|p| p.input_bytes),
-        files_after_optimize: sorted.len() as u64 - total(Packing::saved),
+        files_after_optimize: count - total(Packing::saved),
         settled_files: total(|p| p.settled),
     }
 }

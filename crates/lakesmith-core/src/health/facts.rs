@@ -33,6 +33,8 @@ pub enum CheckpointHint {
     Damaged,
     /// It names a checkpoint that is not there.
     NamesMissing,
+    /// It names a version that the log does not reach.
+    BeyondLog,
     /// It names an older checkpoint than the newest.
     Older,
     /// It names the newest checkpoint.
@@ -75,6 +77,14 @@ pub struct LogFacts {
     pub retention_ms: i64,
     /// Checksum of the version, if one is there.
     pub checksum: Option<Checksum>,
+    /// Newest version whose checkpoint is there, but is empty or could not be read.
+    pub broken_checkpoint: Option<u64>,
+    /// A commit without a byte.
+    pub empty_commit: Option<u64>,
+    /// Version of a checksum that is newer than everything else in the log.
+    pub checksum_beyond: Option<u64>,
+    /// The newest version in the log.
+    pub latest: u64,
 }
 
 /// Files that left the table and that the log still names.

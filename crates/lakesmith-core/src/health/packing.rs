@@ -35,18 +35,18 @@ pub(super) fn packings(files: &TalliedFiles, sizes: &FileSizes, clustered: bool)
         }
     }
     let is_heavy = |file: u32| deleted_heavy.binary_search(&file).is_ok();
-    let mut candidates: Vec<u32> = (0..files.len() as u32)
-        .filter(|file| {
-            let i = *file as usize;
-            let in_cube = clustered && files.flags[i] & IN_CUBE != 0;
-            !in_cube && (files.size[i] < sizes.min_file_bytes || is_heavy(*file))
-        })
-        .collect();
-    candidates.sort_unstable_by_key(|file| (files.partition[*file as usize], files.size[*file as usize], *file));
+    let is_candidate = |file: u32| {
+        let i = file as usize;
+        let in_cube = clustered && files.flags[i] & IN_CUBE != 0;
+        !in_cube && (files.size[i] < sizes.min_file_bytes || is_heavy(file))
+    };
     let mut found = vec![Packing::default(); files.partitions.len()];
-    for of_partition in candidates.chunk_by(|a, b| files.partition[*a as usize] == files.partition[*b as usize]) {
-        let packing = &mut found[files.partition[of_partition[0] as usize] as usize];
-        let size: Vec<u64> = of_partition.iter().map(|file| files.size[*file as usize]).collect();
+    for of_partition in &mut by_partition(files, is_candidate) {
+        // Each partition by itself stays within the caches.
+        of_partition.sort_unstable();
+        let Some((_, first)) = of_partition.first() else { continue };
+        let packing = &mut found[files.partition[*first as usize] as usize];
+        let (size, of_partition): (Vec<u64>, Vec<u32>) = of_partition.iter().copied().unzip();
         let tagged = |file: &&u32| files.flags[**file as usize] & TAGGED != 0;
         let modified = |file: &u32| files.modified_ms[*file as usize];
         let last_run_ms = of_partition.iter().filter(tagged).map(modified).max();
@@ -63,6 +63,17 @@ pub(super) fn packings(files: &TalliedFiles, sizes: &FileSizes, clustered: bool)
                 packing.settled_groups += 1;
             }
         }
+    }
+    found
+}
+
+/// Size and place of the files that are candidates, partition by partition.
+fn by_partition(files: &TalliedFiles, is_candidate: impl Fn(u32) -> bool) -> Vec<Vec<(u64, u32)>> {
+    let mut count = vec![0; files.partitions.len()];
+    files.partition.iter().for_each(|partition| count[*partition as usize] += 1);
+    let mut found: Vec<Vec<(u64, u32)>> = count.into_iter().map(Vec::with_capacity).collect();
+    for (file, partition) in (0u32..).zip(&files.partition).filter(|(file, _)| is_candidate(*file)) {
+        found[*partition as usize].push((files.size[file as usize], file));
     }
     found
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use arrow::array::{Array, AsArray, ListArray, RecordBatch, StructArray};
 use lakesmith_storage::{Location, ObjectInfo, Store};
@@ -25,6 +26,8 @@ use crate::quick::columns::ints;
 use crate::quick::statistics::Sample;
 
 const BATCH_ROWS: usize = 8192;
+/// Batches that are decoded while one is counted.
+const BATCHES_AHEAD: usize = 4;
 const ROWS_COLUMN: &str = "add.stats_parsed.numRecords";
 const STATS_COLUMN: &str = "add.stats";
 /// What a survey needs of live files; columns that a checkpoint lacks are left out.
@@ -62,13 +65,22 @@ const OTHER_COLUMNS: [&str; 8] = [
 
 /// A Parquet file of a checkpoint whose file actions were taken in, for a second look at its statistics.
 pub(crate) struct Part {
-    file: WindowedFile,
-    metadata: ArrowReaderMetadata,
+    source: Source,
     /// Rows of live files, ascending: number of the row, place of the file in the tally.
     live: Vec<(u64, u32)>,
     /// Live files with a vector whose rows are not known yet: number of the row, place.
     uncounted: Vec<(u64, u32)>,
 }
+
+/// A Parquet file and its footer.
+#[derive(Clone)]
+struct Source {
+    file: WindowedFile,
+    metadata: ArrowReaderMetadata,
+}
+
+/// A batch, and the number of its row group.
+type Decoded = Result<(usize, RecordBatch), Odd>;
 
 /// Reads the checkpoints of one table. To be used on blocking threads only.
 pub(crate) struct CheckpointReader<'a> {
@@ -124,30 +136,33 @@ impl CheckpointReader<'_> {
         // The Arrow schema in the footer is the writer's own choice of types.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = ArrowReaderMetadata::load(&file, options)?;
-        let mut part = Part { file, metadata, live: Vec::new(), uncounted: Vec::new() };
-        let mut first_row = 0;
-        for group in 0..part.metadata.metadata().num_row_groups() {
-            let scouts: Vec<String> = SCOUTS.iter().map(|(kind, column)| format!("{kind}.{column}")).collect();
-            let columns = ADD_COLUMNS.into_iter().chain(scouts.iter().map(String::as_str));
-            let mut others: Vec<Range<usize>> = Vec::new();
-            let mut row = 0;
-            for batch in part.read(group, columns, None)?.into_iter().flatten() {
-                let batch = batch.map_err(|e| odd(e.to_string()))?;
+        let source = Source { file, metadata };
+        let mut part = Part { source: source.clone(), live: Vec::new(), uncounted: Vec::new() };
+        let mut others: Vec<Vec<Range<usize>>> = vec![Vec::new(); source.groups()];
+        std::thread::scope(|scope| {
+            let (sender, batches) = sync_channel(BATCHES_AHEAD);
+            scope.spawn(|| source.send_adds(sender));
+            let (mut current, mut first_row, mut row) = (0, 0, 0);
+            for decoded in batches {
+                let (group, batch) = decoded?;
+                while current < group {
+                    first_row += source.rows(current)? as u64;
+                    (current, row) = (current + 1, 0);
+                }
                 self.take_adds(&batch, first_row + row as u64, replay, &mut part)?;
-                rows_of_others(&batch, row, &mut others)?;
+                rows_of_others(&batch, row, &mut others[group])?;
                 row += batch.num_rows();
             }
-            let rows = part.rows(group)?;
-            if !others.is_empty() {
-                let selection = RowSelection::from_consecutive_ranges(others.into_iter(), rows);
-                for batch in part.read(group, OTHER_COLUMNS, Some(selection))?.into_iter().flatten() {
-                    let batch = batch.map_err(|e| odd(e.to_string()))?;
-                    take_removes(&batch, replay)?;
-                    take_table(&batch, replay)?;
-                    take_sidecars(&batch, sidecars)?;
-                }
+            Ok::<(), Odd>(())
+        })?;
+        for (group, others) in others.into_iter().enumerate().filter(|(_, others)| !others.is_empty()) {
+            let selection = RowSelection::from_consecutive_ranges(others.into_iter(), source.rows(group)?);
+            for batch in source.read(group, OTHER_COLUMNS, Some(selection))?.into_iter().flatten() {
+                let batch = batch.map_err(|e| odd(e.to_string()))?;
+                take_removes(&batch, replay)?;
+                take_table(&batch, replay)?;
+                take_sidecars(&batch, sidecars)?;
             }
-            first_row += rows as u64;
         }
         Ok(part)
     }
@@ -194,7 +209,33 @@ impl CheckpointReader<'_> {
     }
 }
 
-impl Part {
+impl Source {
+    fn groups(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    /// Sends what is needed of live files, row group by row group; ends early if nobody listens any more.
+    fn send_adds(&self, to: SyncSender<Decoded>) {
+        let scouts: Vec<String> = SCOUTS.iter().map(|(kind, column)| format!("{kind}.{column}")).collect();
+        for group in 0..self.groups() {
+            let columns = ADD_COLUMNS.into_iter().chain(scouts.iter().map(String::as_str));
+            let batches = match self.read(group, columns, None) {
+                Ok(batches) => batches,
+                Err(odd) => {
+                    let _nobody_listens = to.send(Err(odd));
+                    return;
+                }
+            };
+            for batch in batches.into_iter().flatten() {
+                let decoded = batch.map(|batch| (group, batch)).map_err(|e| odd(e.to_string()));
+                let failed = decoded.is_err();
+                if to.send(decoded).is_err() || failed {
+                    return;
+                }
+            }
+        }
+    }
+
     fn rows(&self, group: usize) -> Result<usize, Odd> {
         let rows = self.metadata.metadata().row_group(group).num_rows();
         usize::try_from(rows).map_err(|_| odd("a checkpoint has a negative number of rows"))
@@ -251,7 +292,9 @@ impl Part {
         };
         Ok(Some(builder.build()?))
     }
+}
 
+impl Part {
     /// Looks at the statistics of up to `limit` live files and of those whose rows are still wanted.
     ///
     /// `each` gets the place of the file and its statistics, and whether it is one of the former.
@@ -260,22 +303,22 @@ impl Part {
         let last_sampled = sampled.last().map(|(row, _)| *row);
         let more = self.uncounted.iter().filter(|(row, _)| last_sampled.is_none_or(|last| *row > last));
         let wanted: Vec<(u64, u32)> = sampled.iter().chain(more).copied().collect();
-        if !self.has_column(STATS_COLUMN) {
-            if !self.has_column(ROWS_COLUMN) {
+        if !self.source.has_column(STATS_COLUMN) {
+            if !self.source.has_column(ROWS_COLUMN) {
                 sampled.iter().for_each(|(_, place)| each(*place, None, true));
             }
             return Ok(());
         }
         let (mut first_row, mut done) = (0, 0);
-        for group in 0..self.metadata.metadata().num_row_groups() {
-            let rows = self.rows(group)?;
+        for group in 0..self.source.groups() {
+            let rows = self.source.rows(group)?;
             let end = wanted.partition_point(|(row, _)| *row < first_row + rows as u64);
             let here = &wanted[done..end];
             let ranges = here.iter().map(|(row, _)| (*row - first_row) as usize).map(|row| row..row + 1);
             let selection = RowSelection::from_consecutive_ranges(ranges, rows);
             let mut read = 0;
             if !here.is_empty() {
-                match self.read(group, [STATS_COLUMN], Some(selection))? {
+                match self.source.read(group, [STATS_COLUMN], Some(selection))? {
                     Some(batches) => {
                         for batch in batches {
                             let batch = batch.map_err(|e| odd(e.to_string()))?;

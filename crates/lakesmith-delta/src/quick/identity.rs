@@ -1,7 +1,8 @@
 //! Identities of files as 16-byte hashes: a log may name millions.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
@@ -20,11 +21,34 @@ pub(crate) fn of_file(path: &str, vector_id: Option<&str>) -> u128 {
     hash.digest128()
 }
 
+/// Takes an identity for its own hash.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u128(&mut self, identity: u128) {
+        self.0 = identity as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A map by identity.
+pub(crate) type ByIdentity<T> = HashMap<u128, T, BuildHasherDefault<Hashed>>;
+/// A set of identities.
+pub(crate) type Identities = HashSet<u128, BuildHasherDefault<Hashed>>;
+
 /// The files that newer commits have spoken about.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// With the number of the commit.
-    files: HashMap<u128, u32>,
+    files: ByIdentity<u32>,
 }
 
 /// What is known of a file when an action about it is read, newest commit first.

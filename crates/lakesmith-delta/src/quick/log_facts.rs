@@ -2,8 +2,8 @@
 
 use lakesmith_core::health::{CheckpointHint, Checksum, CountAndBytes, LogFacts};
 use lakesmith_core::plan::{LogCleanupInput, LogCutRules, log_cut, log_cutoff_ms, plan_log_cleanup};
-use lakesmith_core::table::LogFile;
-use lakesmith_storage::{Location, Store};
+use lakesmith_core::table::{LogFile, LogRole};
+use lakesmith_storage::{Location, ObjectInfo, Store};
 
 use super::segment::LogListing;
 use crate::log_files::{LOG_FOLDER, log_file};
@@ -44,7 +44,23 @@ impl LogReading<'_> {
             expired: self.expired(pointed_to),
             retention_ms: self.retention_ms,
             checksum: self.checksum().await,
+            broken_checkpoint: self.broken_checkpoint(),
+            empty_commit: self.table.log.empty_commit,
+            checksum_beyond: listing.files.checksum_beyond(),
+            latest: listing.files.latest(),
         }
+    }
+
+    /// The newest checkpoint that should have been read for the version and was not. One of which parts are missing is
+    /// none: its writer may be at work or have stopped.
+    fn broken_checkpoint(&self) -> Option<u64> {
+        let folder = self.root.join(LOG_FOLDER);
+        let is_empty = |info: &&ObjectInfo| info.size == 0;
+        let empty = self.listing.all.iter().filter(is_empty).filter_map(|info| log_file(&folder, info));
+        let empty = empty.filter(|file| file.role == LogRole::Checkpoint).map(|file| file.version);
+        let complete = self.listing.checkpoints().map(|(version, _)| version);
+        let newest = complete.chain(empty).filter(|version| *version <= self.table.state.version).max();
+        newest.filter(|newest| self.table.log.checkpoint_version.is_none_or(|read| read < *newest))
     }
 
     /// What the hint says, and the version that it names.
@@ -58,6 +74,7 @@ impl LogReading<'_> {
         let found = match newest {
             Some(newest) if newest == hinted => CheckpointHint::Current,
             _ if self.listing.checkpoints().any(|(version, _)| version == hinted) => CheckpointHint::Older,
+            _ if hinted > self.listing.files.latest() => CheckpointHint::BeyondLog,
             _ => CheckpointHint::NamesMissing,
         };
         (found, Some(hinted))

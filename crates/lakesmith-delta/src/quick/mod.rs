@@ -49,9 +49,8 @@ use crate::log_state::DeltaTable;
 use crate::log_view::LogView;
 use crate::retention::{FILE_RETENTION, LOG_RETENTION};
 use crate::version_state::VersionState;
-use crate::{Needs, check_writable, engine, features, file_rows, load};
+use crate::{Needs, check_writable, engine, features, file_rows, load, references};
 
-const DAY_MS: i64 = 86_400_000;
 /// Files whose statistics are looked at.
 const SAMPLE: usize = 1_000;
 /// The same of a deep survey; those of a checkpoint are not kept and not counted here.
@@ -176,10 +175,10 @@ async fn finish(
     let vacuumed_before_ms = maintenance.last_vacuum.map(|run| run.time_ms.saturating_sub(retention_ms));
     let tombstones = reading.replay.as_ref().map(|r| r.tombstones(cutoff_ms, vacuumed_before_ms, retention_ms));
     let storage = match reading.live {
-        // What a writer is about to commit is no older than a day.
         Some(live) => {
-            let cutoff_ms = cutoff_ms.min(now_ms.saturating_sub(DAY_MS));
-            Some(live.inspect(store, &state.partition_columns, cutoff_ms).await?)
+            let mut found = live.inspect(store, &references::names(&reading.table)).await?;
+            found.reclaimable = storage::reclaimable(store, root, now_ms).await?;
+            Some(found)
         }
         None => None,
     };

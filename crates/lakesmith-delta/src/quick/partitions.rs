@@ -1,11 +1,12 @@
 //! Partition values as they are read, before the schema that gives them types is known.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use lakesmith_core::table::{PartitionTuple, Schema};
 use lakesmith_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::identity::ByIdentity;
 use crate::partition_value;
 use crate::read::partition_fields;
 
@@ -13,7 +14,7 @@ use crate::read::partition_fields;
 #[derive(Debug, Default)]
 pub(crate) struct RawPartitions {
     /// By a hash of all names and values.
-    numbers: HashMap<u128, u32>,
+    numbers: ByIdentity<u32>,
     values: Vec<Vec<(String, Option<String>)>>,
     /// Reused from file to file.
     spelling: Vec<u8>,

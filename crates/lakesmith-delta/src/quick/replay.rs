@@ -1,13 +1,13 @@
 //! The state that the log gives, collected newest commit first: what is said first about a file decides.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use lakesmith_core::Result;
 use lakesmith_core::health::{FileTally, TalliedFile, TombstoneFacts};
 use lakesmith_core::plan::{TARGET_TAG, ZCUBE_TAG};
 use lakesmith_storage::Location;
 
-use super::identity::{self, Seen, Sight};
+use super::identity::{self, Identities, Seen, Sight};
 use super::partitions::RawPartitions;
 use super::storage::LiveFiles;
 use super::{Odd, odd};
@@ -75,7 +75,7 @@ pub(crate) struct Replay {
     pub live: Option<LiveFiles>,
     tombstones: Vec<Tombstone>,
     /// Paths of live files with vectors: their older selves are tombstones, but the files stay.
-    marked: HashSet<u128>,
+    marked: Identities,
 }
 
 impl Replay {
@@ -90,7 +90,7 @@ impl Replay {
             partitions: RawPartitions::default(),
             live,
             tombstones: Vec::new(),
-            marked: HashSet::new(),
+            marked: Identities::default(),
         }
     }
 
@@ -178,7 +178,7 @@ impl Replay {
             size: remove.size.and_then(|size| u64::try_from(size).ok()),
         });
         if let Some(live) = &mut self.live {
-            live.bury(remove.path, remove.vector, remove.deleted_ms);
+            live.bury(remove.path, remove.vector);
         }
     }
 
@@ -195,7 +195,7 @@ impl Replay {
         retention_ms: i64,
     ) -> TombstoneFacts {
         let mut facts = TombstoneFacts { retention_ms, ..TombstoneFacts::default() };
-        let mut counted = HashSet::new();
+        let mut counted = Identities::default();
         for tombstone in &self.tombstones {
             // A file may have left once for each vector that it had.
             if self.marked.contains(&tombstone.path) || !counted.insert(tombstone.path) {
@@ -216,24 +216,19 @@ impl Replay {
 
 /// True for most paths that writers write, which stand for themselves: no escapes, no scheme, no dots that move.
 pub(crate) fn is_simple(path: &str) -> bool {
-    const SIMPLE: [bool; 256] = {
-        let mut simple = [false; 256];
-        let mut byte = 0;
-        while byte < 256 {
-            let b = byte as u8;
-            simple[byte] = b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'=' | b'.' | b'/');
-            byte += 1;
-        }
-        simple
-    };
     let bytes = path.as_bytes();
-    let (mut simple, mut after_slash) = (true, true);
-    // Without a way out in between, so that it runs at full speed.
-    for byte in bytes {
-        simple &= SIMPLE[usize::from(*byte)] & !(after_slash & matches!(*byte, b'.' | b'/'));
-        after_slash = *byte == b'/';
-    }
-    simple && !after_slash
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
+    // No branch and nothing that is carried on, so that the compiler takes many bytes at once.
+    let plain = bytes.iter().fold(true, |plain, b| {
+        let letter = (*b | 0x20).wrapping_sub(b'a') < 26;
+        // From `-` to `9` there are `.`, `/` and the digits.
+        plain & (letter | (b.wrapping_sub(b'-') < 13) | (*b == b'_') | (*b == b'='))
+    });
+    let moves = bytes
+        .iter()
+        .zip(&bytes[1..])
+        .fold(false, |moves, (before, b)| moves | ((*before == b'/') & ((*b == b'.') | (*b == b'/'))));
+    plain && !moves && !matches!(*first, b'.' | b'/') && *last != b'/'
 }
 
 /// The tags that matter to a survey: target of a packing run, and whether a cube holds the file.

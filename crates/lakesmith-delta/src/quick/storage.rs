@@ -1,16 +1,18 @@
 //! What the storage holds beside what the log says: orphans, missing and damaged files.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt as _;
 use lakesmith_core::Result;
 use lakesmith_core::health::{CountAndBytes, StorageFacts};
-use lakesmith_storage::{Location, ObjectInfo, Store};
+use lakesmith_core::op::TimeTravel;
+use lakesmith_core::plan::sweep::{NameRule, Retention, RetentionRequest, SweepReason};
+use lakesmith_storage::{Cancel, Location, ObjectInfo, Store, survey};
 
-use super::identity::of_path;
+use super::identity::{ByIdentity, Identities, of_path};
 use super::replay::{Vector, is_simple};
 use super::{Odd, odd};
-use crate::vector;
+use crate::{Needs, deleted_file_retention_ms, load, references, vector};
 
 /// Listings at once.
 const LISTINGS: usize = 16;
@@ -20,9 +22,9 @@ const EXAMPLES_MAX: usize = 10;
 #[derive(Debug)]
 pub(crate) struct LiveFiles {
     root: Location,
-    live: HashMap<u128, Live>,
-    /// When they left the table, milliseconds.
-    buried: HashMap<u128, i64>,
+    live: ByIdentity<Live>,
+    /// Those that left the table.
+    buried: Identities,
     outside: u64,
 }
 
@@ -36,7 +38,7 @@ struct Live {
 
 impl LiveFiles {
     pub(crate) fn new(root: &Location) -> Self {
-        Self { root: root.clone(), live: HashMap::new(), buried: HashMap::new(), outside: 0 }
+        Self { root: root.clone(), live: ByIdentity::default(), buried: Identities::default(), outside: 0 }
     }
 
     /// A live file and that of its vector.
@@ -61,10 +63,9 @@ impl LiveFiles {
     }
 
     /// A file that left the table, and that of its vector. A path that is no name was never stored.
-    pub(crate) fn bury(&mut self, path: &str, vector: Option<Vector<'_>>, deleted_ms: i64) {
+    pub(crate) fn bury(&mut self, path: &str, vector: Option<Vector<'_>>) {
         let mut bury = |below: &str| {
-            let latest = self.buried.entry(of_path(below)).or_insert(deleted_ms);
-            *latest = deleted_ms.max(*latest);
+            self.buried.insert(of_path(below));
         };
         if let Ok(location) = self.root.resolve(path)
             && let Some(below) = location.relative_to(&self.root)
@@ -76,16 +77,11 @@ impl LiveFiles {
         }
     }
 
-    /// Lists the table's folder and compares. Files older than `cutoff_ms` may be deleted unless they are live.
+    /// Lists the table's folder and compares.
     ///
     /// # Errors
     /// `Unavailable` from the storage.
-    pub(crate) async fn inspect(
-        mut self,
-        store: &Store,
-        partition_columns: &[String],
-        cutoff_ms: i64,
-    ) -> Result<StorageFacts> {
+    pub(crate) async fn inspect(mut self, store: &Store, names: &NameRule) -> Result<StorageFacts> {
         let mut folders: BTreeMap<String, Folder> = BTreeMap::new();
         let mut foreign: BTreeSet<String> = BTreeSet::new();
         let mut facts = StorageFacts { outside_files: self.outside, ..StorageFacts::default() };
@@ -98,21 +94,17 @@ impl LiveFiles {
                 foreign.insert(table.to_owned());
             } else if self.is_live(below, &info, &mut facts) {
                 facts.stored.add(info.size);
-            } else if !is_hidden(below, partition_columns) {
+            } else if !names.hides(below) {
                 let parent = below.rsplit_once('/').map_or("", |(parent, _)| parent);
-                let buried_ms = self.buried.get(&of_path(below)).copied();
-                folders.entry(parent.to_owned()).or_default().add(&info, buried_ms, cutoff_ms);
+                let is_buried = self.buried.contains(&of_path(below));
+                folders.entry(parent.to_owned()).or_default().add(&info, is_buried);
             }
         }
         for (folder, found) in folders {
             if foreign.iter().any(|table| is_within(&folder, table)) {
                 continue;
             }
-            for (total, part) in [
-                (&mut facts.stored, found.stored),
-                (&mut facts.orphans, found.orphans),
-                (&mut facts.reclaimable, found.reclaimable),
-            ] {
+            for (total, part) in [(&mut facts.stored, found.stored), (&mut facts.orphans, found.orphans)] {
                 total.files += part.files;
                 total.bytes += part.bytes;
             }
@@ -143,19 +135,35 @@ impl LiveFiles {
 struct Folder {
     stored: CountAndBytes,
     orphans: CountAndBytes,
-    reclaimable: CountAndBytes,
 }
 
 impl Folder {
-    fn add(&mut self, info: &ObjectInfo, buried_ms: Option<i64>, cutoff_ms: i64) {
+    fn add(&mut self, info: &ObjectInfo, is_buried: bool) {
         self.stored.add(info.size);
-        if buried_ms.is_none() {
+        if !is_buried {
             self.orphans.add(info.size);
         }
-        if buried_ms.unwrap_or(info.modified_ms) < cutoff_ms {
-            self.reclaimable.add(info.size);
-        }
     }
+}
+
+/// The files that a VACUUM of the newest version would delete at `now_ms`, by its own rule.
+///
+/// # Errors
+/// As [`load()`] and [`references::sweep_rule`].
+pub(crate) async fn reclaimable(store: &Store, root: &Location, now_ms: i64) -> Result<CountAndBytes> {
+    let table = load(store, root, TimeTravel::Latest, Needs { files: true, stats: false }).await?;
+    let table_ms = deleted_file_retention_ms(&table)?;
+    let request = RetentionRequest { specified_ms: None, table_ms, check: true, no_writers: false, now_ms };
+    let rule = references::sweep_rule(store, root, &table, Retention::of(request)?, false).await?;
+    let found = survey(store, root, &rule, &Cancel::default()).await?;
+    let mut files = CountAndBytes::default();
+    found.candidates.for_each(|entry| {
+        if entry.reason != SweepReason::EmptyFolder {
+            files.add(entry.size);
+        }
+        Ok(())
+    })?;
+    Ok(files)
 }
 
 fn vector_file(vector: Option<Vector<'_>>) -> Option<String> {
@@ -176,41 +184,9 @@ fn is_within(folder: &str, table: &str) -> bool {
     folder.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// True for what a VACUUM never looks at.
-///
-/// # Source
-/// Delta Spark `VacuumCommand`, `DeltaTableUtils.isHiddenDirectory`.
-fn is_hidden(below: &str, partition_columns: &[String]) -> bool {
-    below.split('/').any(|name| {
-        let kept = name.starts_with("_delta_index")
-            || name.starts_with("_change_data")
-            || partition_columns
-                .iter()
-                .any(|c| name.strip_prefix(c.as_str()).is_some_and(|rest| rest.starts_with('=')));
-        name.starts_with(['_', '.']) && !kept
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hidden_names_are_those_of_a_vacuum() {
-        let columns = ["_p".to_owned()];
-        for (below, hidden) in [
-            ("part-0.parquet", false),
-            ("_delta_log/0.json", true),
-            (".part-0.crc", true),
-            ("a/_tmp/x", true),
-            ("_delta_index/x", false),
-            ("_change_data/cdc-0", false),
-            ("_p=1/part-0", false),
-            ("_q=1/part-0", true),
-        ] {
-            assert_eq!(is_hidden(below, &columns), hidden, "{below}");
-        }
-    }
 
     #[test]
     fn simple_paths_stand_for_themselves() {

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use lakesmith_core::ErrorKind;
-use lakesmith_core::op::TimeTravel;
-use lakesmith_delta::write_checkpoint;
+use lakesmith_core::health::{CheckpointHint, diagnose};
+use lakesmith_core::op::health::{HealthReport, Severity};
+use lakesmith_core::op::{HealthOptions, TimeTravel};
+use lakesmith_delta::{survey, write_checkpoint};
 
+use crate::survey::NOW_MS;
 use crate::tables::{PROTOCOL, TestTable, add, metadata};
 
 /// Versions 0 to 9, checkpoints of the versions given, the last of which the hint names.
@@ -179,5 +182,83 @@ async fn a_checkpoint_is_written_although_the_one_before_is_broken() {
         let after = table.load().await;
         assert_eq!(after.log.checkpoint_version, Some(version + 1), "{what}");
         assert_eq!(after.state.files.len(), before.state.files.len() + 1, "{what}");
+    }
+}
+
+async fn health(table: &TestTable) -> HealthReport {
+    let options = HealthOptions::default();
+    let survey = survey(&table.store(), &table.root(), &options, NOW_MS).await.unwrap();
+    diagnose(&survey.table.state, survey.facts, &options, NOW_MS)
+}
+
+fn critical(report: &HealthReport) -> Vec<(&'static str, bool)> {
+    let critical = report.findings.iter().filter(|f| f.severity == Severity::Critical);
+    critical.map(|f| (f.id, f.command.as_ref().is_some_and(|c| c.starts_with("lakesmith checkpoint ")))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreadable_checkpoint_is_critical_until_a_new_one_is_written() {
+    for (what, damage) in damages().into_iter().filter(|(what, _)| *what != "gone") {
+        for checkpoints in [&[6][..], &[3, 6], &[3, 9]] {
+            let table = table(checkpoints).await;
+            assert_eq!(critical(&health(&table).await), [], "{what}");
+            let broken = *checkpoints.last().unwrap();
+            damage(&checkpoint(&table, broken));
+            let report = health(&table).await;
+            assert_eq!(critical(&report), [("unreadable-checkpoint", true)], "{what} {checkpoints:?}");
+            assert_eq!(report.log.broken_checkpoint, Some(broken));
+            assert!(report.score < 100 && report.files == 10);
+            write_checkpoint(&table.store(), &table.root(), 9).await.unwrap();
+            assert_eq!(critical(&health(&table).await), [], "{what} {checkpoints:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hint_beyond_the_log_is_critical_and_a_checkpoint_cures_it() {
+    for checkpoints in [&[][..], &[3], &[3, 9]] {
+        let table = table(checkpoints).await;
+        std::fs::write(log(&table, "_last_checkpoint"), r#"{"version":50,"size":1}"#).unwrap();
+        let report = health(&table).await;
+        assert_eq!(report.log.last_checkpoint_hint, CheckpointHint::BeyondLog);
+        assert_eq!(critical(&report), [("last-checkpoint-hint", true)], "{checkpoints:?}");
+        assert!(write_checkpoint(&table.store(), &table.root(), 9).await.unwrap().written.is_some());
+        let report = health(&table).await;
+        assert_eq!((critical(&report), report.log.last_checkpoint_hint), (vec![], CheckpointHint::Current));
+        // And then there is nothing left to do.
+        assert!(write_checkpoint(&table.store(), &table.root(), 9).await.unwrap().written.is_none());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_hint_that_is_right_is_left_alone() {
+    let table = table(&[9]).await;
+    let before = std::fs::read(log(&table, "_last_checkpoint")).unwrap();
+    assert!(write_checkpoint(&table.store(), &table.root(), 6).await.unwrap().written.is_some());
+    assert_eq!(std::fs::read(log(&table, "_last_checkpoint")).unwrap(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_newest_commit_is_critical() {
+    for checkpoints in [&[][..], &[6]] {
+        let table = table(checkpoints).await;
+        std::fs::write(table.commit_path(9), "").unwrap();
+        assert_eq!(critical(&health(&table).await), [("empty-commit", false)], "{checkpoints:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checksum_beyond_the_log_is_named_by_every_load_and_critical_to_health() {
+    for (checkpoints, version) in [(&[][..], 10), (&[6], 10), (&[9], 12)] {
+        let table = table(checkpoints).await;
+        let name = format!("{version:020}.crc");
+        std::fs::write(log(&table, &name), r#"{"tableSizeBytes":11,"numFiles":11}"#).unwrap();
+        let error = table.try_load(TimeTravel::Latest).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
+        assert!(error.context_value("path").unwrap().ends_with(&name), "{error:?}");
+        assert_eq!(critical(&health(&table).await), [("checksum-beyond-log", false)], "{checkpoints:?}");
+        std::fs::remove_file(log(&table, &name)).unwrap();
+        assert_whole(&table, &name).await;
+        assert_eq!(critical(&health(&table).await), []);
     }
 }

@@ -16,6 +16,42 @@ const LOG_FILES_MANY: u64 = 50_000;
 const LOG_BYTES_MANY: u64 = GIB;
 const EXPIRED_MANY: u64 = 10_000;
 
+/// The newest checkpoint cannot be read.
+pub(super) fn broken_checkpoint(s: &Subject<'_>) -> Option<Finding> {
+    let version = s.facts.log.broken_checkpoint?;
+    let message = format!(
+        "the checkpoint of version {version} cannot be read: this table was read around it, other readers may fail, and \
+         once the log before it is cleaned up nothing gives the table any more; write a new one"
+    );
+    let evidence = json!({"broken_checkpoint": version, "checkpoint_version": null_or(s.facts.log.checkpoint_version)});
+    let found = finding("unreadable-checkpoint", Severity::Critical, 40.0, message, evidence);
+    Some(Finding { command: s.cure.checkpoint(), ..found })
+}
+
+/// A commit that says nothing at all.
+pub(super) fn empty_commit(s: &Subject<'_>) -> Option<Finding> {
+    let version = s.facts.log.empty_commit?;
+    let message = format!(
+        "the commit of version {version} has not a single byte: unless its writer is still at work, what it did is lost; \
+         restore _delta_log/{version:020}.json from a copy"
+    );
+    let found = finding("empty-commit", Severity::Critical, 60.0, message, json!({"empty_commit": version}));
+    Some(Finding { command: Some(s.cure.fsck()), ..found })
+}
+
+/// A checksum of a version that the log does not have.
+pub(super) fn checksum_beyond(s: &Subject<'_>) -> Option<Finding> {
+    let version = s.facts.log.checksum_beyond?;
+    let latest = s.facts.log.latest;
+    let message = format!(
+        "there is a checksum of version {version}, but the log ends at version {latest}: commits seem to be lost; \
+         restore them from a copy, or delete _delta_log/{version:020}.crc if the log is known to be whole"
+    );
+    let evidence = json!({"checksum_version": version, "latest_version": latest});
+    let found = finding("checksum-beyond-log", Severity::Critical, 60.0, message, evidence);
+    Some(Finding { command: Some(s.cure.fsck()), ..found })
+}
+
 /// No checkpoint, or one long ago.
 pub(super) fn checkpoint(s: &Subject<'_>) -> Option<Finding> {
     let log = &s.facts.log;
@@ -48,7 +84,9 @@ pub(super) fn checkpoint(s: &Subject<'_>) -> Option<Finding> {
 /// The hint that saves readers a listing.
 pub(super) fn checkpoint_hint(s: &Subject<'_>) -> Option<Finding> {
     let log = &s.facts.log;
-    log.checkpoint_version?;
+    if log.checkpoint_version.is_none() && log.last_checkpoint_hint != CheckpointHint::BeyondLog {
+        return None;
+    }
     let (severity, points, what) = match log.last_checkpoint_hint {
         CheckpointHint::Current | CheckpointHint::Older => return None,
         CheckpointHint::Missing if log.files.files < 1_000 => {
@@ -61,6 +99,12 @@ pub(super) fn checkpoint_hint(s: &Subject<'_>) -> Option<Finding> {
         CheckpointHint::NamesMissing => {
             (Severity::Warning, 10.0, "names a checkpoint that is not there: some readers fail")
         }
+        CheckpointHint::BeyondLog => (
+            Severity::Critical,
+            40.0,
+            "names a version that the log does not reach: commits seem to be lost; restore them from a copy, or write \
+             the hint anew if the log is known to be whole",
+        ),
     };
     let evidence = json!({"hint": log.last_checkpoint_hint, "checkpoint_version": null_or(log.checkpoint_version), "log_files": log.files.files});
     let message = format!("_delta_log/_last_checkpoint {what}");

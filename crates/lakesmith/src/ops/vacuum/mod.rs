@@ -18,7 +18,7 @@ use bytes::Bytes;
 use lakesmith_core::op::{
     Compat, EntryList, Report, SweptEntry, TimeTravel, VacuumFailure, VacuumMode, VacuumOptions, VacuumReport,
 };
-use lakesmith_core::plan::sweep::{NameRule, PathHash, PathSet, Retention, RetentionRequest, SweepRule};
+use lakesmith_core::plan::sweep::{PathHash, PathSet, Retention, RetentionRequest, SweepRule};
 use lakesmith_core::{Error, Result};
 use lakesmith_delta::{DeltaTable, Needs};
 use lakesmith_storage::{
@@ -86,21 +86,6 @@ fn now_ms(session: &Session, store: &Store, root: &Location, dry_run: bool) -> R
         store.head(&probe).await
     })?;
     Ok(if theirs.modified_ms > 0 { ours.min(theirs.modified_ms) } else { ours })
-}
-
-/// What may go of a table, by its newest version that is known.
-async fn rule(
-    store: &Store,
-    root: &Location,
-    table: &DeltaTable,
-    retention: Retention,
-    beyond_checkpoints: bool,
-) -> Result<SweepRule> {
-    let formats = table.state.property("delta.universalFormat.enabledFormats").unwrap_or_default();
-    let is_iceberg_too = formats.split(',').any(|format| format.trim().eq_ignore_ascii_case("iceberg"));
-    let names = NameRule::new(&table.state.partition_columns, is_iceberg_too);
-    let references = lakesmith_delta::references(store, root, table, retention.cutoff_ms(), beyond_checkpoints).await?;
-    Ok(SweepRule::unreferenced(retention, references, names))
 }
 
 struct Vacuum<'a> {
@@ -196,7 +181,8 @@ impl<'a> Vacuum<'a> {
 
     fn rule(&self, table: &DeltaTable) -> Result<SweepRule> {
         let beyond = self.history.reaches_beyond_checkpoints();
-        self.session.runtime.block_on(rule(self.store, self.root, table, self.retention, beyond))
+        let rule = lakesmith_delta::sweep_rule(self.store, self.root, table, self.retention, beyond);
+        self.session.runtime.block_on(rule)
     }
 
     /// Looks for commits after `newest`, and makes the rule anew if there are any.
@@ -214,7 +200,7 @@ impl<'a> Vacuum<'a> {
                 let table = lakesmith_delta::load(&store, &root, TimeTravel::Latest, needs).await?;
                 lakesmith_delta::check_writable(&table)?;
                 known.store(table.state.version, Ordering::Relaxed);
-                rule(&store, &root, &table, retention, beyond).await.map(Some)
+                lakesmith_delta::sweep_rule(&store, &root, &table, retention, beyond).await.map(Some)
             })
         })
     }
