@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt as _;
-use lakesmith_core::Result;
 use lakesmith_core::health::{CountAndBytes, StorageFacts};
 use lakesmith_core::op::TimeTravel;
 use lakesmith_core::plan::sweep::{NameRule, Retention, RetentionRequest, SweepReason};
+use lakesmith_core::{ErrorKind, Result};
 use lakesmith_storage::{Cancel, Location, ObjectInfo, Store, survey};
 
 use super::identity::{ByIdentity, Identities, of_path};
 use super::replay::{Vector, is_simple};
 use super::{Odd, odd};
-use crate::{Needs, deleted_file_retention_ms, load, references, vector};
+use crate::{Needs, check_undoubted, deleted_file_retention_ms, load, references, vector};
 
 /// Listings at once.
 const LISTINGS: usize = 16;
@@ -146,12 +146,23 @@ impl Folder {
     }
 }
 
-/// The files that a VACUUM of the newest version would delete at `now_ms`, by its own rule.
+/// The files that a VACUUM of the newest version would delete at `now_ms`, by its own rule: none where it would refuse.
 ///
 /// # Errors
-/// As [`load()`] and [`references::sweep_rule`].
+/// `Unavailable` from the storage.
 pub(crate) async fn reclaimable(store: &Store, root: &Location, now_ms: i64) -> Result<CountAndBytes> {
+    match swept(store, root, now_ms).await {
+        Err(error) if !matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Cancelled) => {
+            tracing::debug!(reason = error.message(), "a vacuum would refuse");
+            Ok(CountAndBytes::default())
+        }
+        swept => swept,
+    }
+}
+
+async fn swept(store: &Store, root: &Location, now_ms: i64) -> Result<CountAndBytes> {
     let table = load(store, root, TimeTravel::Latest, Needs { files: true, stats: false }).await?;
+    check_undoubted(store, root, &table).await?;
     let table_ms = deleted_file_retention_ms(&table)?;
     let request = RetentionRequest { specified_ms: None, table_ms, check: true, no_writers: false, now_ms };
     let rule = references::sweep_rule(store, root, &table, Retention::of(request)?, false).await?;

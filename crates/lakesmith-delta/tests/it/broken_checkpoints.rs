@@ -186,7 +186,10 @@ async fn a_checkpoint_is_written_although_the_one_before_is_broken() {
 }
 
 async fn health(table: &TestTable) -> HealthReport {
-    let options = HealthOptions::default();
+    diagnosed(table, HealthOptions::default()).await
+}
+
+async fn diagnosed(table: &TestTable, options: HealthOptions) -> HealthReport {
     let survey = survey(&table.store(), &table.root(), &options, NOW_MS).await.unwrap();
     diagnose(&survey.table.state, survey.facts, &options, NOW_MS)
 }
@@ -257,6 +260,9 @@ async fn a_checksum_beyond_the_log_is_named_by_every_load_and_critical_to_health
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
         assert!(error.context_value("path").unwrap().ends_with(&name), "{error:?}");
         assert_eq!(critical(&health(&table).await), [("checksum-beyond-log", false)], "{checkpoints:?}");
+        let deep = diagnosed(&table, HealthOptions { deep: true, ..HealthOptions::default() }).await;
+        assert_eq!(deep.storage.unwrap().reclaimable.files, 0);
+        assert!(deep.findings.iter().any(|f| f.id == "checksum-beyond-log"));
         std::fs::remove_file(log(&table, &name)).unwrap();
         assert_whole(&table, &name).await;
         assert_eq!(critical(&health(&table).await), []);
