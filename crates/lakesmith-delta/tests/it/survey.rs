@@ -159,7 +159,8 @@ async fn the_hint_is_judged_by_the_checkpoints_that_are_there() {
     let file = table.path().join("_delta_log/_last_checkpoint");
     for (text, expected) in [
         ("{\"version\":10,\"size\":1}", CheckpointHint::Older),
-        ("{\"version\":99,\"size\":1}", CheckpointHint::NamesMissing),
+        ("{\"version\":15,\"size\":1}", CheckpointHint::NamesMissing),
+        ("{\"version\":99,\"size\":1}", CheckpointHint::BeyondLog),
         ("nonsense", CheckpointHint::Damaged),
     ] {
         std::fs::write(&file, text).unwrap();
