@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::health::{CheckpointHint, Checksum, CountAndBytes, FileTally, LogFacts, TalliedFile, TombstoneFacts};
+use crate::layout::tag::{LAYOUT_TAG, packed_for};
 use crate::op::health::{Finding, Severity};
 use crate::op::{FileSizes, OptimizeOptions};
 use crate::plan::TARGET_TAG;
@@ -22,7 +23,7 @@ fn tallied(files: &[TestFile], target: u64) -> TalliedFiles {
             modified_ms: f.modified_ms,
             rows: f.rows,
             deleted: f.deletes.map(|d| d.cardinality),
-            target: f.marks.tag(TARGET_TAG),
+            target: packed_for(f.marks),
             in_cube: false,
         });
     }
@@ -185,13 +186,14 @@ fn the_histogram_holds_every_file_once_and_bounds_are_inclusive() {
 
 fn any_file() -> impl Strategy<Value = TestFile> {
     let rows = prop_oneof![Just(None), Just(Some(100u64))];
-    (1u64..1_000, rows, 0u64..12, 0i64..3, any::<bool>(), 0i64..10).prop_map(
-        |(size, rows, deleted, partition, tagged, modified_ms)| TestFile {
+    let tag = prop_oneof![Just(None), Just(Some(TARGET_TAG)), Just(Some(LAYOUT_TAG))];
+    (1u64..1_000, rows, 0u64..12, 0i64..3, tag, 0i64..10).prop_map(
+        |(size, rows, deleted, partition, tag, modified_ms)| TestFile {
             rows,
             deleted: deleted.saturating_sub(6),
             partition,
             modified_ms,
-            tags: if tagged { vec![(TARGET_TAG, "500".to_owned())] } else { vec![] },
+            tags: tag.map(|key| (key, String::new())).into_iter().collect(),
             ..file("", size)
         },
     )
@@ -209,7 +211,14 @@ proptest! {
         let target = 500 * 64;
         let sizes = FileSizes { target_bytes: target, min_file_bytes: 800 * 64, ..FileSizes::default() };
         for file in &mut files {
-            file.tags.iter_mut().for_each(|(_, value)| *value = target.to_string());
+            for (key, value) in &mut file.tags {
+                *value = match *key {
+                    LAYOUT_TAG => {
+                        format!(r#"{{"v":1,"curve":"sort","columns":[["a"]],"run":"r","target":{target}}}"#)
+                    }
+                    _ => target.to_string(),
+                };
+            }
         }
         let options = HealthOptions { sizes, ..HealthOptions::default() };
         let facts = HealthFacts { files: tallied(&files, target), ..HealthFacts::default() };

@@ -5,7 +5,7 @@ use crate::table::PartitionTuple;
 
 /// A live file to count.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct TalliedFile<'a> {
+pub struct TalliedFile {
     /// The caller's number of the file's partition.
     pub partition: u32,
     /// Bytes.
@@ -16,8 +16,8 @@ pub struct TalliedFile<'a> {
     pub rows: Option<u64>,
     /// Rows deleted by the file's vector, if it has one.
     pub deleted: Option<u64>,
-    /// The target that OPTIMIZE packed it for, as its tag says.
-    pub target: Option<&'a str>,
+    /// The target in bytes that it was written for, as its tags say ([`crate::layout::tag::packed_for`]).
+    pub target: Option<u64>,
     /// True if a clustering run put it into a cube.
     pub in_cube: bool,
 }
@@ -37,7 +37,7 @@ pub(super) struct Marked {
 /// Collects live files one by one.
 #[derive(Debug, Default)]
 pub struct FileTally {
-    target: String,
+    target: u64,
     files: TalliedFiles,
     unknown_rows: bool,
 }
@@ -45,17 +45,17 @@ pub struct FileTally {
 impl FileTally {
     /// For a check with this target of OPTIMIZE, in bytes.
     pub fn new(target_bytes: u64) -> Self {
-        Self { target: target_bytes.to_string(), ..Self::default() }
+        Self { target: target_bytes, ..Self::default() }
     }
 
     /// Counts a file and returns its place, for [`FileTally::set_rows`].
-    pub fn push(&mut self, file: TalliedFile<'_>) -> u32 {
+    pub fn push(&mut self, file: TalliedFile) -> u32 {
         let place = self.files.size.len() as u32;
         let t = &mut self.files;
         t.size.push(file.size);
         t.modified_ms.push(file.modified_ms);
         t.partition.push(file.partition);
-        let tagged = file.target == Some(self.target.as_str());
+        let tagged = file.target == Some(self.target);
         t.flags.push(if tagged { TAGGED } else { 0 } | if file.in_cube { IN_CUBE } else { 0 });
         if let Some(deleted) = file.deleted {
             t.marked.push(Marked { file: place, deleted, rows: file.rows });

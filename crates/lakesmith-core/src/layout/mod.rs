@@ -3,6 +3,7 @@
 pub mod curve;
 pub mod encode;
 pub mod rank;
+pub mod tag;
 
 use crate::table::DataType;
 

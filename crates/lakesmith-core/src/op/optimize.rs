@@ -219,6 +219,35 @@ pub struct ClusteringStats {
     pub num_output_z_cubes: u64,
 }
 
+/// Number of files and their bytes, as `zOrderStats` names them.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+pub struct ZOrderCount {
+    /// Files.
+    pub num: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Spark's `zOrderStats`.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ZOrderStats {
+    /// Always `all`: every file of a partition is read.
+    pub strategy_name: String,
+    /// Nothing; Spark counts no cubes here.
+    pub input_cube_files: ZOrderCount,
+    /// Files read.
+    pub input_other_files: ZOrderCount,
+    /// 0.
+    pub input_num_cubes: u64,
+    /// Files rewritten.
+    pub merged_files: ZOrderCount,
+    /// Partitions written.
+    pub num_output_cubes: u64,
+    /// Null.
+    pub merged_num_cubes: Option<u64>,
+}
+
 /// Spark's `deletionVectorStats`.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -239,7 +268,7 @@ pub struct OptimizeMetrics {
     pub files_added: FileSizeMetrics,
     pub files_removed: FileSizeMetrics,
     pub partitions_optimized: u64,
-    pub z_order_stats: Option<serde_json::Value>,
+    pub z_order_stats: Option<ZOrderStats>,
     pub clustering_stats: Option<ClusteringStats>,
     pub num_bins: u64,
     pub num_batches: u64,

@@ -69,9 +69,9 @@ fn key_of(file: &DataFile<'_>) -> String {
 
 /// The groups of a fresh plan with approved files only. A group that is left with one file goes, unless it had one from the
 /// start or `purges` says that a file alone is worth it.
-pub fn restrict(plan: RewritePlan, files: &FileTable, approved: &Approved, purges: bool) -> RewritePlan {
+pub fn restrict(mut plan: RewritePlan, files: &FileTable, approved: &Approved, purges: bool) -> RewritePlan {
     let mut groups = Vec::new();
-    for group in plan.groups {
+    for group in std::mem::take(&mut plan.groups) {
         let planned = group.files.len();
         let kept: Vec<_> = group.files.iter().copied().filter(|id| approved.allows(&key_of(&files.get(*id)))).collect();
         if kept.is_empty() || kept.len() == 1 && planned > 1 && !purges {
@@ -81,5 +81,5 @@ pub fn restrict(plan: RewritePlan, files: &FileTable, approved: &Approved, purge
         let bytes = kept.iter().map(|id| files.get(*id).size).sum();
         groups.push(FileGroup { files: kept, bytes, ..group });
     }
-    RewritePlan { groups, considered_files: plan.considered_files }
+    RewritePlan { groups, ..plan }
 }

@@ -28,7 +28,7 @@ mod tests {
         let marks = FileMarks::default();
         let group =
             |b: &u64| FileGroup { files: vec![], partition_index: 0, bytes: *b, marks: marks.clone(), order: None };
-        RewritePlan { groups: bytes.iter().map(group).collect(), considered_files: 0 }
+        RewritePlan { groups: bytes.iter().map(group).collect(), ..RewritePlan::default() }
     }
 
     #[test]

@@ -8,33 +8,32 @@
 
 use std::collections::BTreeMap;
 
-use super::{FileGroup, RewritePlan, TARGET_TAG, ZCUBE_TAG, bin_pack, invariant, partition_ranks, sort_by_size};
-use crate::error::{Error, Result};
-use crate::op::{Compat, FileSizes, OptimizeOptions, OrderBy};
+use super::request::{self, Mode};
+use super::{FileGroup, RewritePlan, TARGET_TAG, bin_pack, invariant, partition_ranks, sort_by_size};
+use crate::error::Result;
+use crate::layout::tag::packed_for;
+use crate::op::{Compat, FileSizes, OptimizeOptions};
 use crate::predicate::BoundPredicate;
 use crate::table::{DataFile, FileId, FileMarks, TableState};
 
 /// Plans a compaction of the files whose partition matches `predicate`.
 ///
 /// # Errors
-/// Usage, with Spark's classes, for requests that the table's layout forbids; Unsupported for ordering.
+/// Usage, with Spark's classes, for requests that the table's layout forbids or that are none for a compaction.
 pub fn compact(
     state: &TableState,
     options: &OptimizeOptions,
     predicate: Option<&BoundPredicate>,
 ) -> Result<RewritePlan> {
-    check_request(state, options)?;
+    request::mode(state, options)?.expect(Mode::Compaction)?;
     let files = &state.files;
     let matching = matching_partitions(state, predicate)?;
     let ranks = partition_ranks(files);
-    let clustered = state.clustering_columns.as_ref().is_some_and(|c| !c.is_empty());
     let mut considered_files = 0;
     let mut by_partition: BTreeMap<u32, Vec<FileId>> = BTreeMap::new();
     for file in files.iter().filter(|f| matching[f.partition_index as usize]) {
         considered_files += 1;
-        // Rows of a cube are ordered; packing them with others would undo it.
-        let in_cube = clustered && file.marks.tag(ZCUBE_TAG).is_some();
-        if !in_cube && is_candidate(&file, &options.sizes) {
+        if is_candidate(&file, &options.sizes) {
             by_partition.entry(ranks[file.partition_index as usize]).or_default().push(file.id);
         }
     }
@@ -57,50 +56,9 @@ pub fn compact(
             });
         }
     }
-    let plan = RewritePlan { groups, considered_files };
+    let plan = RewritePlan { groups, considered_files, ..RewritePlan::default() };
     assert!(invariant::groups_are_disjoint(&plan) && invariant::groups_share_a_partition(&plan, files));
     Ok(plan)
-}
-
-fn check_request(state: &TableState, options: &OptimizeOptions) -> Result<()> {
-    let columns = |by: &OrderBy| by.columns.iter().map(|c| c.join(".")).collect::<Vec<_>>().join(", ");
-    // As in Spark, the feature alone makes a table clustered, with or without keys.
-    if state.has_feature("clustering") {
-        if let Some(predicate) = &options.predicate {
-            return Err(Error::usage(format!(
-                "OPTIMIZE command for Delta table with clustering doesn't support partition predicates. Please remove \
-                 the predicates: {}.",
-                options.predicate_text.clone().unwrap_or_else(|| predicate.spark_text())
-            ))
-            .class("DELTA_CLUSTERING_WITH_PARTITION_PREDICATE"));
-        }
-        if let Some(by) = &options.order_by {
-            return Err(Error::usage(format!(
-                "OPTIMIZE command for Delta table with clustering cannot specify ZORDER BY. Please remove ZORDER BY ({}).",
-                columns(by)
-            ))
-            .class("DELTA_CLUSTERING_WITH_ZORDER_BY"));
-        }
-    }
-    if options.full {
-        if state.clustering_columns.as_ref().is_none_or(|c| c.is_empty()) {
-            return Err(Error::usage(
-                "OPTIMIZE FULL is only supported for clustered tables with non-empty clustering columns.",
-            )
-            .class("DELTA_OPTIMIZE_FULL_NOT_SUPPORTED"));
-        }
-        return Err(Error::unsupported(
-            "OPTIMIZE FULL (reclustering) is not available in this version; OPTIMIZE without FULL packs the files that \
-             belong to no cube",
-        ));
-    }
-    if let Some(by) = &options.order_by {
-        return Err(Error::unsupported(format!(
-            "ZORDER BY ({}) is not available in this version; OPTIMIZE without ZORDER BY packs small files",
-            columns(by)
-        )));
-    }
-    Ok(())
 }
 
 /// For each partition, whether its files are in scope.
@@ -112,7 +70,7 @@ fn is_candidate(file: &DataFile<'_>, sizes: &FileSizes) -> bool {
     file.size < sizes.min_file_bytes || has_too_many_deletes(file, sizes)
 }
 
-fn has_too_many_deletes(file: &DataFile<'_>, sizes: &FileSizes) -> bool {
+pub(super) fn has_too_many_deletes(file: &DataFile<'_>, sizes: &FileSizes) -> bool {
     file.deletes.is_some_and(|d| deletes_too_many(file.rows, d.cardinality, sizes))
 }
 
@@ -129,8 +87,8 @@ fn is_worth_rewriting(state: &TableState, bin: &[FileId], options: &OptimizeOpti
         return bin.len() > 1;
     }
     let files = || bin.iter().map(|id| state.files.get(*id));
-    let target = options.sizes.target_bytes.to_string();
-    let strangers = files().filter(|f| f.marks.tag(TARGET_TAG) != Some(target.as_str()));
+    let target = Some(options.sizes.target_bytes);
+    let strangers = files().filter(|f| packed_for(f.marks) != target);
     let finished = is_settled(strangers.map(|f| f.modified_ms), last_run_ms);
     files().any(|f| has_too_many_deletes(&f, &options.sizes)) || (bin.len() > 1 && (options.force || !finished))
 }
@@ -151,9 +109,8 @@ pub(crate) fn is_settled(mut strangers_modified_ms: impl Iterator<Item = i64>, l
 
 /// When the newest output for this target among `ids` was written.
 fn last_run_ms(state: &TableState, ids: &[FileId], target_bytes: u64) -> Option<i64> {
-    let target = target_bytes.to_string();
     let files = ids.iter().map(|id| state.files.get(*id));
-    files.filter(|f| f.marks.tag(TARGET_TAG) == Some(target.as_str())).map(|f| f.modified_ms).max()
+    files.filter(|f| packed_for(f.marks) == Some(target_bytes)).map(|f| f.modified_ms).max()
 }
 
 fn output_marks(options: &OptimizeOptions) -> FileMarks {

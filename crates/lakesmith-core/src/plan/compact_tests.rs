@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::ErrorKind;
 use crate::layout::Curve;
+use crate::layout::tag::LAYOUT_TAG;
+use crate::op::OrderBy;
 use crate::plan::RewritePlan;
 use crate::table::{DeleteInfo, FileTableBuilder, NewRow, PartitionTuple, Scalar, Schema, vector::VectorLocation};
 
@@ -14,10 +17,20 @@ pub(crate) struct TestFile {
     pub partition: i64,
     pub modified_ms: i64,
     pub tags: Vec<(&'static str, String)>,
+    pub provider: Option<&'static str>,
 }
 
 pub(crate) fn file(path: &str, size: u64) -> TestFile {
-    TestFile { path: path.into(), size, rows: Some(100), deleted: 0, partition: 0, modified_ms: 0, tags: vec![] }
+    TestFile {
+        path: path.into(),
+        size,
+        rows: Some(100),
+        deleted: 0,
+        partition: 0,
+        modified_ms: 0,
+        tags: vec![],
+        provider: None,
+    }
 }
 
 pub(crate) fn state(files: &[TestFile]) -> TableState {
@@ -29,7 +42,7 @@ pub(crate) fn state(files: &[TestFile]) -> TableState {
         });
         let marks_index = builder.marks(FileMarks {
             tags: f.tags.iter().map(|(k, v)| (k.to_string(), Some(v.clone()))).collect(),
-            clustering_provider: None,
+            clustering_provider: f.provider.map(str::to_owned),
         });
         let deletes = (f.deleted > 0).then(|| DeleteInfo {
             unique_id: format!("u{}", f.path),
@@ -128,24 +141,21 @@ fn a_bin_of_this_targets_outputs_is_finished_unless_forced_or_deleted_from() {
 }
 
 #[test]
-fn files_in_cubes_are_left_to_clustering() {
-    let cube = |p: &str| TestFile { tags: vec![(ZCUBE_TAG, "c".into())], ..file(p, 10) };
-    let mut state = state(&[cube("a"), cube("b"), file("c", 1), file("d", 1)]);
-    state.clustering_columns = Some(vec![vec!["k".into()]]);
-    state.features = vec!["clustering".into()];
-    let plan = compact(&state, &options(100, Compat::Lakesmith), None).unwrap();
-    assert_eq!(paths(&state, &plan), vec![vec!["c".to_string(), "d".into()]]);
+fn the_target_of_a_layout_counts_as_one_of_packing() {
+    let layout = |target: u64| {
+        (LAYOUT_TAG, format!(r#"{{"v":1,"curve":"sort","columns":[["a"]],"run":"r","target":{target}}}"#))
+    };
+    let ordered = |p: &str, target| TestFile { tags: vec![layout(target)], ..file(p, 10) };
+    let plan = |files: &[TestFile]| compact(&state(files), &options(100, Compat::Lakesmith), None).unwrap();
+    assert!(plan(&[ordered("a", 100), ordered("b", 100)]).groups.is_empty());
+    assert_eq!(plan(&[ordered("a", 99), ordered("b", 99)]).groups.len(), 1);
 }
 
 #[test]
-fn requests_that_the_layout_forbids_get_sparks_class() {
-    let mut clustered = state(&[]);
-    clustered.features = vec!["clustering".into()];
+fn requests_for_an_order_are_not_compacted() {
     let by = OrderBy { curve: Curve::Zorder, columns: vec![vec!["amount".into()]] };
     let zorder = OptimizeOptions { order_by: Some(by), ..Default::default() };
-    assert_eq!(compact(&clustered, &zorder, None).unwrap_err().class_name(), "DELTA_CLUSTERING_WITH_ZORDER_BY");
-    let full = OptimizeOptions { full: true, ..Default::default() };
-    assert_eq!(compact(&state(&[]), &full, None).unwrap_err().class_name(), "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED");
+    assert_eq!(compact(&state(&[]), &zorder, None).unwrap_err().kind(), ErrorKind::Usage);
 }
 
 fn any_files() -> impl Strategy<Value = Vec<TestFile>> {

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::op::optimize::{ClusteringStats, CountAndSize, DeletionVectorStats, FileSizeMetrics};
+use crate::op::optimize::{
+    ClusteringStats, CountAndSize, DeletionVectorStats, FileSizeMetrics, ZOrderCount, ZOrderStats,
+};
 use crate::op::{Compat, OptimizeMetrics};
-use crate::plan::ZCUBE_TAG;
-use crate::table::{FileId, TableState};
+use crate::plan::{Mode, cluster};
+use crate::table::{DataFile, FileId, TableState};
 
 /// A group that was committed.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +41,10 @@ pub struct MetricsInput<'a> {
     pub indexed_columns: i64,
     /// Whose habits.
     pub compat: Compat,
+    /// What an OPTIMIZE asked for; `None` for REORG.
+    pub mode: Option<Mode>,
+    /// OPTIMIZE … FULL.
+    pub full: bool,
 }
 
 /// The metrics of a finished command.
@@ -55,7 +61,7 @@ pub fn optimize_metrics(input: &MetricsInput<'_>) -> OptimizeMetrics {
         files_added: sizes(&added),
         files_removed: sizes(&removed.iter().map(|f| f.size).collect::<Vec<_>>()),
         partitions_optimized: partitions.len() as u64,
-        z_order_stats: None,
+        z_order_stats: (input.mode == Some(Mode::Ordering)).then(|| z_order_stats(&removed, partitions.len() as u64)),
         clustering_stats: clustering_stats(input),
         num_bins: input.planned_groups,
         num_batches: input.batches.max(1),
@@ -89,27 +95,49 @@ fn sizes(bytes: &[u64]) -> FileSizeMetrics {
     }
 }
 
+/// Spark counts no cubes when it orders on request: every file of a partition is read, and becomes part of one.
+fn z_order_stats(removed: &[DataFile<'_>], partitions: u64) -> ZOrderStats {
+    let read = ZOrderCount { num: removed.len() as u64, size: removed.iter().map(|f| f.size).sum() };
+    ZOrderStats {
+        strategy_name: "all".into(),
+        input_cube_files: ZOrderCount::default(),
+        input_other_files: read.clone(),
+        input_num_cubes: 0,
+        merged_files: read,
+        num_output_cubes: partitions,
+        merged_num_cubes: None,
+    }
+}
+
 fn clustering_stats(input: &MetricsInput<'_>) -> Option<ClusteringStats> {
     input.state.clustering_columns.as_ref().filter(|c| !c.is_empty())?;
+    let files = &input.state.files;
+    // A key that the schema lacks ends the planning, so that there is nothing to count.
+    let keys = cluster::cube_keys(&cluster::keys(input.state).unwrap_or_default());
     let mut stats = ClusteringStats::default();
     let mut cubes = BTreeSet::new();
-    for file in input.state.files.iter() {
-        let count = match file.marks.tag(ZCUBE_TAG) {
+    for file in files.iter() {
+        // For FULL, cubes on other keys are among those that it looks at.
+        let of_cube = match cluster::cube(file.marks).filter(|cube| input.full || cube.keys == keys) {
             Some(cube) => {
-                cubes.insert(cube);
+                cubes.insert(cube.id);
                 &mut stats.input_z_cube_files
             }
             None => &mut stats.input_other_files,
         };
-        count.num_files += 1;
-        count.size += file.size;
+        count(of_cube, &file);
     }
     stats.input_num_z_cubes = cubes.len() as u64;
     for id in input.done.iter().flat_map(|g| &g.removed) {
-        stats.merged_files = CountAndSize {
-            num_files: stats.merged_files.num_files + 1,
-            size: stats.merged_files.size + input.state.files.get(*id).size,
-        };
+        count(&mut stats.merged_files, &files.get(*id));
+    }
+    if input.mode == Some(Mode::Clustering) {
+        stats.num_output_z_cubes = input.done.len() as u64;
     }
     Some(stats)
+}
+
+fn count(to: &mut CountAndSize, file: &DataFile<'_>) {
+    to.num_files += 1;
+    to.size += file.size;
 }

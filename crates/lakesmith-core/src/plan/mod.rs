@@ -3,28 +3,34 @@
 pub mod approved;
 pub mod batch;
 pub mod bin_pack;
+pub mod cluster;
 pub mod compact;
 pub mod invariant;
+pub mod keys;
 pub mod log_cleanup;
 pub mod metrics;
+pub mod order;
 pub mod purge;
+pub mod request;
 pub mod sweep;
 
-use crate::layout::RowOrder;
-use crate::table::{FileId, FileMarks, FileTable};
+use std::cmp::Ordering;
 
+use crate::layout::RowOrder;
+use crate::table::{DataFile, FileId, FileMarks, FileTable};
+
+pub use crate::layout::tag::TARGET_TAG;
 pub use approved::{Approved, restrict, rewrite_key};
 pub use batch::into_batches;
+pub use cluster::cluster;
 pub use compact::compact;
 pub use log_cleanup::{
     KeptLogFile, LogCleanupInput, LogCleanupPlan, LogCut, LogCutRules, log_cut, log_cutoff_ms, plan_log_cleanup,
 };
 pub use metrics::{GroupResult, MetricsInput, optimize_metrics};
+pub use order::order;
 pub use purge::{purge, purge_candidates};
-
-/// Tag on outputs of bin-packing: the target in bytes for which they were packed. A bin whose files all carry this run's
-/// target is finished work, however much its outputs shrank.
-pub const TARGET_TAG: &str = "lakesmith.target";
+pub use request::{KeyBounds, LayoutContext, Mode, mode, optimize};
 
 /// Tag that names the cube of a file (liquid clustering).
 pub const ZCUBE_TAG: &str = "ZCUBE_ID";
@@ -51,6 +57,8 @@ pub struct RewritePlan {
     pub groups: Vec<FileGroup>,
     /// Files that matched the predicate.
     pub considered_files: u64,
+    /// Files that stay as they are because their layout tag is of a newer version of Lakesmith.
+    pub unknown_layouts: Vec<FileId>,
 }
 
 impl RewritePlan {
@@ -67,13 +75,12 @@ impl RewritePlan {
 
 /// Ascending by size, equal sizes by identity, so that the order of the table doesn't reach the plan.
 fn sort_by_size(files: &FileTable, ids: &mut [FileId]) {
-    ids.sort_by(|a, b| {
-        let (a, b) = (files.get(*a), files.get(*b));
-        a.size.cmp(&b.size).then_with(|| a.path.cmp(b.path)).then_with(|| {
-            let key = |f: &crate::table::DataFile<'_>| f.deletes.map(|d| d.unique_id.clone());
-            key(&a).cmp(&key(&b))
-        })
-    });
+    ids.sort_by(|a, b| by_size(&files.get(*a), &files.get(*b)));
+}
+
+fn by_size(a: &DataFile<'_>, b: &DataFile<'_>) -> Ordering {
+    let vector = |f: &DataFile<'_>| f.deletes.map(|d| d.unique_id.clone());
+    a.size.cmp(&b.size).then_with(|| a.path.cmp(b.path)).then_with(|| vector(a).cmp(&vector(b)))
 }
 
 /// Rank of each partition in the order of typed values.

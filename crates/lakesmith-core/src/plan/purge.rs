@@ -71,7 +71,7 @@ pub fn purge(
             });
         }
     }
-    let plan = RewritePlan { groups, considered_files };
+    let plan = RewritePlan { groups, considered_files, ..RewritePlan::default() };
     assert!(invariant::groups_are_disjoint(&plan) && invariant::groups_share_a_partition(&plan, files));
     assert!(invariant::groups_share_a_cube(&plan, files));
     Ok(plan)

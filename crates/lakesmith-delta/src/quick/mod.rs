@@ -28,9 +28,10 @@ use std::sync::Arc;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use lakesmith_core::health::{FileTally, HealthFacts, StatisticsFacts, TalliedFile, TalliedFiles};
+use lakesmith_core::layout::tag::packed_for;
 use lakesmith_core::op::TimeTravel;
 use lakesmith_core::op::health::HealthOptions;
-use lakesmith_core::plan::{TARGET_TAG, ZCUBE_TAG};
+use lakesmith_core::plan::ZCUBE_TAG;
 use lakesmith_core::table::FileTable;
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store};
@@ -389,7 +390,7 @@ async fn read_by_kernel(store: &Store, root: &Location, at: TimeTravel, options:
             modified_ms: file.modified_ms,
             rows: file.rows,
             deleted: deletes.map(|d| d.cardinality),
-            target: file.marks.tag(TARGET_TAG),
+            target: packed_for(file.marks),
             in_cube: file.marks.tag(ZCUBE_TAG).is_some(),
         });
         if options.deep {

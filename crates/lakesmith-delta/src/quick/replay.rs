@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use lakesmith_core::Result;
 use lakesmith_core::health::{FileTally, TalliedFile, TombstoneFacts};
-use lakesmith_core::plan::{TARGET_TAG, ZCUBE_TAG};
+use lakesmith_core::layout::tag::target_in;
+use lakesmith_core::plan::ZCUBE_TAG;
 use lakesmith_storage::Location;
 
 use super::identity::{self, Identities, Seen, Sight};
@@ -39,7 +40,7 @@ pub(crate) struct AddedFile<'a> {
     pub rows: Option<u64>,
     pub vector: Option<Vector<'a>>,
     pub partition: u32,
-    pub target: Option<&'a str>,
+    pub target: Option<u64>,
     pub in_cube: bool,
 }
 
@@ -232,13 +233,12 @@ pub(crate) fn is_simple(path: &str) -> bool {
 }
 
 /// The tags that matter to a survey: target of a packing run, and whether a cube holds the file.
-pub(crate) fn marks<'a>(tags: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> (Option<&'a str>, bool) {
+pub(crate) fn marks<'a>(tags: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> (Option<u64>, bool) {
     let (mut target, mut in_cube) = (None, false);
     for (key, value) in tags {
         match key {
-            TARGET_TAG => target = value,
             ZCUBE_TAG => in_cube = value.is_some(),
-            _ => {}
+            _ => target = target_in(key, value).or(target),
         }
     }
     (target, in_cube)

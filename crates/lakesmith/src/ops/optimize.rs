@@ -1,12 +1,12 @@
 //! OPTIMIZE: compaction of small files.
 
-use lakesmith_core::Result;
 use lakesmith_core::op::optimize::{LeftOutFile, PlannedGroup};
 use lakesmith_core::op::{
     Compat, OptimizeOptions, OptimizeReport, PlannedOperation, Report, RewriteLimits, TimeTravel,
 };
-use lakesmith_core::plan::{self, MetricsInput, RewritePlan};
+use lakesmith_core::plan::{self, LayoutContext, MetricsInput, Mode, RewritePlan};
 use lakesmith_core::table::{LeftOut, OperationInfo, TableState};
+use lakesmith_core::{Error, Result};
 use lakesmith_delta::DeltaTable;
 use lakesmith_storage::{Location, Store};
 
@@ -18,7 +18,18 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
     let start_time_ms = session.options.world.now_ms();
     let table = load(session, store, root, TimeTravel::Latest, true)?;
     let predicate = bind(session, &table.state, options.predicate.as_ref())?;
-    let plan = plan::compact(&table.state, options, predicate.as_ref())?;
+    let mode = plan::mode(&table.state, options)?;
+    let run_id = session.options.world.new_uuid().to_string();
+    let mut context = LayoutContext {
+        indexed_leaves: &lakesmith_delta::stats_leaves(&table),
+        run_id: &run_id,
+        new_cube_id: &mut || session.options.world.new_uuid().to_string(),
+        bounds: &[],
+    };
+    let plan = plan::optimize(&table.state, options, predicate.as_ref(), &mut context)?;
+    if plan.groups.iter().any(|group| group.order.is_some()) {
+        return Err(Error::unsupported("rewriting files in an order is not available in this version"));
+    }
     let planned = PlannedOperation::Optimize {
         predicate: options.predicate_text.clone(),
         target_bytes: options.sizes.target_bytes,
@@ -33,8 +44,18 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
         user_metadata: options.limits.user_metadata.clone(),
     };
     let limits = &options.limits;
-    let rewrite =
-        Rewrite { session, store, root, table: &table, limits, start_time_ms, compat: options.compat, purges: false };
+    let rewrite = Rewrite {
+        session,
+        store,
+        root,
+        table: &table,
+        limits,
+        start_time_ms,
+        compat: options.compat,
+        mode: Some(mode),
+        full: options.full,
+        purges: false,
+    };
     rewrite.run(plan, operation, planned)
 }
 
@@ -65,6 +86,9 @@ pub(super) struct Rewrite<'a> {
     pub limits: &'a RewriteLimits,
     pub start_time_ms: i64,
     pub compat: Compat,
+    /// What an OPTIMIZE asked for; `None` for REORG.
+    pub mode: Option<Mode>,
+    pub full: bool,
     /// True if rewriting a file alone can be worth a commit.
     pub purges: bool,
 }
@@ -121,6 +145,8 @@ impl Rewrite<'_> {
             end_time_ms: self.session.options.world.now_ms(),
             indexed_columns: indexed_columns(&self.table.state),
             compat: self.compat,
+            mode: self.mode,
+            full: self.full,
         });
         let requests = self.store.requests();
         Ok(Report::Optimize(Box::new(OptimizeReport {

@@ -31,8 +31,19 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &R
         user_metadata: options.limits.user_metadata.clone(),
     };
     let limits = &options.limits;
-    Rewrite { session, store, root, table: &table, limits, start_time_ms, compat: Compat::Lakesmith, purges: true }
-        .run(plan, operation, planned)
+    let rewrite = Rewrite {
+        session,
+        store,
+        root,
+        table: &table,
+        limits,
+        start_time_ms,
+        compat: Compat::Lakesmith,
+        mode: None,
+        full: false,
+        purges: true,
+    };
+    rewrite.run(plan, operation, planned)
 }
 
 /// Looks into the footers: a file without deleted rows may still hold a column that the schema dropped.
