@@ -224,14 +224,9 @@ fn state(session: &Session, path: &str) -> Result<DemoState> {
     let Report::Files(files) = session.run(path, Operation::Files(TimeTravel::Latest))? else {
         return Err(Error::internal("the list of files came back as another report"));
     };
-    let deleted_rows = files.0.iter().map(|f| f.deleted_rows).sum();
-    let stored: u64 = files.0.iter().filter_map(|f| f.num_records).sum();
-    Ok(DemoState {
-        files: files.0.len() as u64,
-        bytes: files.0.iter().map(|f| f.size).sum(),
-        rows: stored - deleted_rows,
-        deleted_rows,
-    })
+    let deleted_rows = files.iter().map(|f| f.deleted_rows).sum();
+    let stored: u64 = files.iter().filter_map(|f| f.num_records).sum();
+    Ok(DemoState { files: files.len() as u64, bytes: files.total_bytes(), rows: stored - deleted_rows, deleted_rows })
 }
 
 const SCHEMA: &str = r#"{"type":"struct","fields":[{"name":"event_id","type":"long","nullable":true,"metadata":{}},{"name":"customer_id","type":"long","nullable":true,"metadata":{}},{"name":"event_date","type":"date","nullable":true,"metadata":{}},{"name":"country","type":"string","nullable":true,"metadata":{}},{"name":"amount","type":"double","nullable":true,"metadata":{}}]}"#;

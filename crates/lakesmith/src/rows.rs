@@ -25,7 +25,7 @@ pub(crate) fn sql_rows(report: &Report, extended: bool) -> Result<Rows> {
             from_objects(vec![value(r.as_ref())], own)
         }
         Report::History(r) => from_objects(r.0.iter().map(value).collect(), &[]),
-        Report::Files(r) => from_objects(r.0.iter().map(value).collect(), &[]),
+        Report::Files(r) => from_objects(r.iter().map(|file| value(&file)).collect(), &[]),
         Report::Properties(PropertiesReport(properties)) => Rows {
             columns: vec!["key".into(), "value".into()],
             rows: properties.iter().map(|(k, v)| vec![k.as_str().into(), v.as_str().into()]).collect(),

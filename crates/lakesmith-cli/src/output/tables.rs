@@ -35,10 +35,9 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
         Report::Files(report) => {
             let columns = ["size", "rows", "deleted", "modified", "partition", "path"];
             // A name is for copying: the terminal may wrap it, we don't.
-            wide_grid(out, &columns, &[0, 1, 2], &[3, 4, 5], report.0.iter().map(file))?;
-            let bytes: u64 = report.0.iter().map(|f| f.size).sum();
+            wide_grid(out, &columns, &[0, 1, 2], &[3, 4, 5], report.iter().map(|entry| file(&entry)))?;
             if out.is_terminal() {
-                out.line(&format!("{}, {}", counted(report.0.len() as u64, "file"), format_bytes(bytes)))
+                out.line(&format!("{}, {}", counted(report.len() as u64, "file"), format_bytes(report.total_bytes())))
             } else {
                 Ok(())
             }

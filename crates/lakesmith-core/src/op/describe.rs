@@ -1,6 +1,9 @@
 //! DESCRIBE DETAIL, DESCRIBE HISTORY and the list of files.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::table::{FileId, TableState};
 
 /// Which version of a table is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,7 +122,70 @@ pub struct FileEntry {
     pub clustering_provider: Option<String>,
 }
 
-/// The live files.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-#[serde(transparent)]
-pub struct FilesReport(pub Vec<FileEntry>);
+/// The live files by path. Entries are made one by one: all of them at once would take several times the memory of the
+/// table's own state.
+#[derive(Debug, Clone)]
+pub struct FilesReport {
+    state: Arc<TableState>,
+    by_path: Vec<FileId>,
+    written_time: fn(i64) -> String,
+}
+
+impl FilesReport {
+    /// The files of a version; `written_time` writes milliseconds since the epoch.
+    pub fn new(state: Arc<TableState>, written_time: fn(i64) -> String) -> Self {
+        let mut by_path: Vec<FileId> = state.files.iter().map(|file| file.id).collect();
+        by_path.sort_unstable_by_key(|id| state.files.get(*id).path);
+        Self { state, by_path, written_time }
+    }
+
+    /// Number of files.
+    pub fn len(&self) -> usize {
+        self.by_path.len()
+    }
+
+    /// True if there are no files.
+    pub fn is_empty(&self) -> bool {
+        self.by_path.is_empty()
+    }
+
+    /// Bytes of all files.
+    pub fn total_bytes(&self) -> u64 {
+        self.state.files.total_bytes()
+    }
+
+    /// The files, by path.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = FileEntry> {
+        self.by_path.iter().map(|id| self.entry(*id))
+    }
+
+    fn entry(&self, id: FileId) -> FileEntry {
+        let file = self.state.files.get(id);
+        let columns = self.state.partition_columns.iter().cloned();
+        FileEntry {
+            path: file.path.to_owned(),
+            size: file.size,
+            num_records: file.rows,
+            deleted_rows: file.deleted_rows(),
+            partition_values: columns.zip(file.partition.raw.iter().cloned()).collect(),
+            modification_time: (self.written_time)(file.modified_ms),
+            deletion_vector: file.deletes.map(|deletes| deletes.unique_id.clone()),
+            tags: file.marks.tags.clone(),
+            base_row_id: file.base_row_id,
+            default_row_commit_version: file.row_commit_version,
+            clustering_provider: file.marks.clustering_provider.clone(),
+        }
+    }
+}
+
+impl PartialEq for FilesReport {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl serde::Serialize for FilesReport {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}

@@ -1,9 +1,7 @@
 //! DESCRIBE DETAIL, DESCRIBE HISTORY and the list of files.
 
-use std::collections::BTreeMap;
-
 use lakesmith_core::Result;
-use lakesmith_core::op::{DetailReport, FileEntry, FilesReport, HistoryOptions, Report, TimeTravel};
+use lakesmith_core::op::{DetailReport, FilesReport, HistoryOptions, Report, TimeTravel};
 use lakesmith_storage::{Location, Store};
 
 use super::{iso, load};
@@ -51,25 +49,5 @@ pub(crate) fn history(session: &Session, store: &Store, root: &Location, options
 
 pub(crate) fn files(session: &Session, store: &Store, root: &Location, at: TimeTravel) -> Result<Report> {
     let table = load(session, store, root, at, true)?;
-    let columns = &table.state.partition_columns;
-    let mut entries: Vec<FileEntry> = table
-        .state
-        .files
-        .iter()
-        .map(|f| FileEntry {
-            path: f.path.to_string(),
-            size: f.size,
-            num_records: f.rows,
-            deleted_rows: f.deleted_rows(),
-            partition_values: columns.iter().cloned().zip(f.partition.raw.iter().cloned()).collect::<BTreeMap<_, _>>(),
-            modification_time: iso(f.modified_ms),
-            deletion_vector: f.deletes.map(|d| d.unique_id.clone()),
-            tags: f.marks.tags.clone(),
-            base_row_id: f.base_row_id,
-            default_row_commit_version: f.row_commit_version,
-            clustering_provider: f.marks.clustering_provider.clone(),
-        })
-        .collect();
-    entries.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(Report::Files(FilesReport(entries)))
+    Ok(Report::Files(FilesReport::new(table.state, iso)))
 }

@@ -37,7 +37,7 @@ fn session_with(table: &BuiltTable, winner: String) -> Session {
 fn remove_of(table: &BuiltTable, file: usize) -> String {
     let report = files(table);
     let path = &table.files[file].path;
-    assert!(report.0.iter().any(|f| &f.path == path));
+    assert!(report.iter().any(|f| &f.path == path));
     let info = r#"{"commitInfo":{"timestamp":1704070000000,"operation":"DELETE","txnId":"other"}}"#;
     format!("{info}\n{{\"remove\":{{\"path\":\"{path}\",\"deletionTimestamp\":1704070000000,\"dataChange\":true}}}}\n")
 }
@@ -72,7 +72,7 @@ fn a_group_that_lost_a_file_is_dropped_and_the_others_are_kept() {
     assert_eq!(report.groups_dropped, 1);
     assert!(report.groups_done >= 1);
     assert_eq!(ids(&table), expected);
-    let live = files(&table).0;
+    let live = files(&table);
     let on_disk = std::fs::read_dir(&table.folder)
         .unwrap()
         .filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().starts_with("part-"))
@@ -114,6 +114,6 @@ fn two_optimisers_at_once_keep_every_row() {
         });
         assert_eq!(committed, 1);
         assert_eq!(ids(&table), before);
-        assert_eq!(files(&table).0.len(), 1);
+        assert_eq!(files(&table).len(), 1);
     }
 }

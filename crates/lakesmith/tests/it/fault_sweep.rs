@@ -44,7 +44,7 @@ fn one(operation: fn(&Session) -> Operation, fault: Fault) {
     let (_, store) = FaultStore::open(&table.root, vec![fault]).unwrap();
     let faulty_session = session_on(store);
     let outcome: Result<_> = run(&faulty_session, &table, operation(&faulty_session));
-    for file in files(&table).0 {
+    for file in files(&table) {
         assert!(on_disk(&table, &file.path).exists(), "{fault:?} lost {}", file.path);
     }
     assert_eq!(ids(&table), before, "{fault:?}: {outcome:?}");
@@ -92,7 +92,7 @@ fn vacuum_sweep(options: fn() -> VacuumOptions, runs: usize) {
             let before = ids(&table);
             let (_, store) = FaultStore::open(&table.root, vec![fault]).unwrap();
             let outcome = vacuum_in(&session_on(store), &table.folder, options());
-            for file in files(&table).0 {
+            for file in files(&table) {
                 assert!(on_disk(&table, &file.path).exists(), "{fault:?} lost {}", file.path);
             }
             assert_eq!(ids(&table), before, "{fault:?}: {outcome:?}");
@@ -146,7 +146,7 @@ fn keys(root: &Location, store: &Arc<dyn ObjectStore>) -> BTreeSet<String> {
 fn vacuum_of_an_object_store_survives_a_fault_at_every_request() {
     let dir = tempfile::tempdir().unwrap();
     let table = littered(dir.path());
-    let live: BTreeSet<String> = files(&table).0.into_iter().map(|f| f.path).collect();
+    let live: BTreeSet<String> = files(&table).into_iter().map(|f| f.path).collect();
     let vacuum = |session: &Session, root: &Location| session.run(&root.to_string(), Operation::Vacuum(at_once()));
     let run = |name: &str, faults: Vec<Fault>| {
         let (root, inner) = in_memory(&table, name);

@@ -44,7 +44,7 @@ fn narrow(table: &BuiltTable, file: usize) {
 }
 
 fn live(table: &BuiltTable) -> BTreeSet<String> {
-    files(table).0.into_iter().map(|f| f.path).collect()
+    files(table).into_iter().map(|f| f.path).collect()
 }
 
 #[test]

@@ -77,16 +77,16 @@ fn a_plan_is_carried_out_and_nothing_is_left_of_it() {
     assert_eq!(lines(&plan).len(), 2 + 8);
     let dry = apply(&plan, &ApplyOptions { dry_run: true, ..ApplyOptions::default() }).unwrap();
     assert_eq!((dry.planned_files, dry.left_out), (8, 0));
-    assert_eq!(files(&table).0.len(), 8);
+    assert_eq!(files(&table).len(), 8);
     let done = apply(&plan, &ApplyOptions::default()).unwrap();
     assert_eq!((done.planned_files, done.left_out, done.operation.as_str()), (8, 0, "optimize"));
-    assert_eq!(files(&table).0.len(), 1);
+    assert_eq!(files(&table).len(), 1);
     assert_eq!(ids(&table), rows);
     // What it would rewrite is gone, and nothing to do is done.
     let again = apply(&plan, &ApplyOptions::default()).unwrap();
     assert_eq!((again.planned_files, again.left_out), (8, 8));
     assert!(matches!(*again.report, Report::Optimize(ref report) if report.version_after.is_none()));
-    assert_eq!((files(&table).0.len(), ids(&table)), (1, rows));
+    assert_eq!((files(&table).len(), ids(&table)), (1, rows));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_part_of_a_plan_is_a_plan_and_what_others_did_meanwhile_is_left_out() {
     assert_eq!((done.planned_files, done.left_out), (6, 1));
     assert_eq!(done.not_applied[0].path, all[1]["file"]["path"].as_str().unwrap());
     assert_eq!(ids(&table), rows);
-    let left: BTreeSet<String> = files(&table).0.into_iter().map(|f| f.path).collect();
+    let left: BTreeSet<String> = files(&table).into_iter().map(|f| f.path).collect();
     for kept in dropped.iter().chain([&all[1]]) {
         assert!(left.contains(kept["file"]["path"].as_str().unwrap()), "{kept}");
     }
@@ -121,7 +121,7 @@ fn added_entries_are_named_and_never_touched() {
     std::fs::write(&outside, "precious").unwrap();
     let session = session();
     run(&session, &table, optimize(&session)).unwrap();
-    let live = files(&table).0;
+    let live = files(&table);
     plan_vacuum(&table, &plan);
     let planned = lines(&plan).len() as u64 - 2;
     let absolute = outside.to_string_lossy().into_owned();
@@ -148,7 +148,7 @@ fn added_entries_are_named_and_never_touched() {
     plan_optimize(&table, &plan);
     add_entries(&plan, &forged);
     let done = apply(&plan, &ApplyOptions::default()).unwrap();
-    assert_eq!((done.left_out, files(&table).0.len()), (forged.len() as u64, 1));
+    assert_eq!((done.left_out, files(&table).len()), (forged.len() as u64, 1));
     assert!(outside.exists());
 }
 
@@ -224,7 +224,7 @@ fn a_table_that_moved_in_a_way_that_matters_refuses_the_plan() {
     };
     session().run(&table.folder.to_string_lossy(), Operation::AlterProperties(set)).unwrap();
     assert!(refused(&plan).message().contains("have changed"));
-    assert_eq!(files(&table).0.len(), 8);
+    assert_eq!(files(&table).len(), 8);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn files_that_are_no_plan_are_one_clear_error() {
         let error = refused(&plan);
         assert_eq!(error.kind(), ErrorKind::Usage, "case {number}: {error}");
     }
-    assert_eq!(files(&table).0.len(), 8);
+    assert_eq!(files(&table).len(), 8);
     let at = session().run(&table.folder.to_string_lossy(), Operation::Detail(TimeTravel::Latest)).unwrap();
     let Report::Detail(detail) = at else { panic!() };
     assert_eq!(detail.version, table.version);
@@ -279,5 +279,5 @@ fn a_huge_plan_is_read_within_bounds() {
     let done = apply(&plan, &ApplyOptions::default()).unwrap();
     assert_eq!((done.planned_files, done.left_out), (8 + added, added));
     assert_eq!(done.not_applied.len(), 1_000);
-    assert_eq!(files(&table).0.len(), 1);
+    assert_eq!(files(&table).len(), 1);
 }

@@ -32,7 +32,7 @@ fn a_purge_rewrites_only_what_holds_deleted_rows() {
     let report = run(&session, &table, purge(&session)).unwrap();
     assert_eq!((report.metrics.num_files_removed, report.metrics.num_files_added), (4, 1));
     assert_eq!(ids(&table), before);
-    assert!(files(&table).0.iter().all(|f| f.deletion_vector.is_none()));
+    assert!(files(&table).iter().all(|f| f.deletion_vector.is_none()));
     assert!(!run(&session, &table, purge(&session)).unwrap().committed);
 }
 
@@ -76,7 +76,7 @@ fn a_file_whose_rows_are_all_deleted_leaves_without_a_successor() {
     let session = session();
     let report = run(&session, &table, purge(&session)).unwrap();
     assert_eq!((report.metrics.num_files_removed, report.metrics.num_files_added, report.committed), (1, 0, true));
-    assert!(files(&table).0.is_empty());
+    assert!(files(&table).is_empty());
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_predicate_on_one_of_two_partition_columns_keeps_the_other() {
     let options = OptimizeOptions { predicate, ..session.optimize_options().unwrap() };
     let report = run(&session, &table, Operation::Optimize(options)).unwrap();
     assert_eq!((report.metrics.num_files_removed, report.metrics.num_files_added), (4, 2));
-    let mut after: Vec<_> = files(&table).0.into_iter().map(|f| (f.partition_values, f.num_records)).collect();
+    let mut after: Vec<_> = files(&table).into_iter().map(|f| (f.partition_values, f.num_records)).collect();
     after.sort();
     let rows = |a: &str| {
         after
@@ -208,7 +208,7 @@ fn row_groups_are_as_large_as_asked_for() {
         let mut options = session.optimize_options().unwrap();
         options.limits.row_group_rows = rows.unwrap_or(options.limits.row_group_rows);
         run(&session, &table, Operation::Optimize(options)).unwrap();
-        let output = std::fs::File::open(on_disk(&table, &files(&table).0[0].path)).unwrap();
+        let output = std::fs::File::open(on_disk(&table, &files(&table)[0].path)).unwrap();
         let reader = parquet::file::serialized_reader::SerializedFileReader::new(output).unwrap();
         reader.metadata().row_groups().iter().map(|g| g.num_rows()).collect()
     };

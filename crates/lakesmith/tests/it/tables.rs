@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
-use lakesmith::op::{FilesReport, Operation, Report, TimeTravel};
+use lakesmith::op::{FileEntry, Operation, Report, TimeTravel};
 use lakesmith::{Result, Session, SessionOptions, Store};
 use lakesmith_testkit::{BuiltTable, TableBuilder, read_vector};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -28,9 +28,9 @@ pub(crate) fn session_on(store: Store) -> Session {
     Session::new(SessionOptions { store: Some(opener), ..Default::default() }).unwrap()
 }
 
-pub(crate) fn files(table: &BuiltTable) -> FilesReport {
+pub(crate) fn files(table: &BuiltTable) -> Vec<FileEntry> {
     match session().run(&table.folder.to_string_lossy(), Operation::Files(TimeTravel::Latest)).unwrap() {
-        Report::Files(files) => files,
+        Report::Files(files) => files.iter().collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn on_disk(table: &BuiltTable, path: &str) -> PathBuf {
 /// Live ids with how often each is seen, read with the Parquet library alone.
 pub(crate) fn ids(table: &BuiltTable) -> BTreeMap<i64, u64> {
     let mut seen = BTreeMap::new();
-    for file in files(table).0 {
+    for file in files(table) {
         let built = table.files.iter().find(|f| f.path == file.path);
         let deleted = match (&file.deletion_vector, built) {
             (None, _) => vec![],

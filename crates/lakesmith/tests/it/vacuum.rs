@@ -214,7 +214,7 @@ fn files_of_a_replaced_schema_are_deleted() {
     let live: Vec<String> = {
         let report = session().run(table.to_str().unwrap(), Operation::Files(Default::default())).unwrap();
         let lakesmith::op::Report::Files(files) = report else { panic!() };
-        files.0.into_iter().map(|f| f.path).collect()
+        files.iter().map(|f| f.path).collect()
     };
     stray(&table, "zz/part-old.parquet", 60 * DAY);
     vacuum(&table, at_once()).unwrap();
@@ -279,7 +279,7 @@ fn a_vacuum_right_after_a_compaction_commits_on_top_of_it() {
     let report = vacuum_in(&session, &table.folder, at_once()).unwrap();
     assert_eq!(report.version_after, Some(last + 2));
     assert_eq!(ids(&table), before);
-    let live: Vec<_> = files(&table).0.iter().map(|f| place(&table, &f.path)).collect();
+    let live: Vec<_> = files(&table).iter().map(|f| place(&table, &f.path)).collect();
     assert_eq!(on_disk(&table.folder).len(), live.len());
     let (start, end) = (commit_info(&table.folder, last + 1), commit_info(&table.folder, last + 2));
     let deleted = report.files.len().to_string();

@@ -48,7 +48,7 @@ fn compaction_removes_the_file_with_its_vector() {
         let report = run(&session, &table, operation(&session)).unwrap();
         assert_eq!(report.metrics.deletion_vector_stats.unwrap().num_deletion_vectors_removed, 4);
         let live = replayed(&table);
-        let loaded = files(&table).0;
+        let loaded = files(&table);
         assert_eq!(live.len(), loaded.len());
         assert!(live.iter().all(|(path, vector)| vector == "null" && loaded.iter().any(|f| &f.path == path)));
     }
@@ -117,8 +117,8 @@ fn deleted_meanwhile(file: usize, rows: &[u64], operation: fn(&Session) -> Opera
     table.files = from.files.clone();
     assert_eq!(ids(&table), expected, "rows deleted from file {file} meanwhile");
     let live = replayed(&table);
-    assert!(files(&table).0.iter().all(|file| live.iter().any(|(path, _)| *path == file.path)));
-    assert_eq!(live.len(), files(&table).0.len());
+    assert!(files(&table).iter().all(|file| live.iter().any(|(path, _)| *path == file.path)));
+    assert_eq!(live.len(), files(&table).len());
     // Three were there; each output that deletes followed has one, and no attempt left another.
     let is_output = |path: &String| from.files.iter().all(|f| f.path != *path);
     let carried = live.iter().filter(|(path, vector)| vector != "null" && is_output(path)).count();
@@ -154,7 +154,7 @@ fn an_output_emptied_while_it_was_written_is_not_committed() {
     let meanwhile = Session::new(SessionOptions { progress, ..Default::default() }).unwrap();
     let report = run(&meanwhile, &table, purge(&meanwhile)).unwrap();
     assert_eq!((report.committed, report.metrics.num_files_removed, report.metrics.num_files_added), (true, 1, 0));
-    assert!(replayed(&table).is_empty() && files(&table).0.is_empty());
+    assert!(replayed(&table).is_empty() && files(&table).is_empty());
     let data_files = std::fs::read_dir(&table.folder).unwrap().flatten();
     assert_eq!(data_files.filter(|e| e.file_name().to_string_lossy().ends_with(".parquet")).count(), 1);
 }
