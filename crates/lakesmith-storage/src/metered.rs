@@ -15,18 +15,20 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 
-/// Requests sent since the store was opened; a listing counts once, whatever its pages.
+use crate::location::Scheme;
+
+/// Requests sent since the store was opened, but for those that a client repeats by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RequestCounts {
     /// Reads of an object or of a range.
     pub get: u64,
     /// Writes, a part of a multipart upload counting as one.
     pub put: u64,
-    /// Listings.
+    /// Pages of listings.
     pub list: u64,
     /// Look-ups of size and time.
     pub head: u64,
-    /// Objects asked to be deleted.
+    /// Deletions, one in bulk counting as one.
     pub delete: u64,
     /// Bytes asked for by reads.
     pub bytes_read: u64,
@@ -38,6 +40,25 @@ impl RequestCounts {
     /// Requests of every kind.
     pub fn total(&self) -> u64 {
         self.get + self.put + self.list + self.head + self.delete
+    }
+}
+
+/// How many objects a request names at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bulk {
+    listed: u64,
+    deleted: u64,
+}
+
+impl Bulk {
+    /// What the client for this kind of storage asks for.
+    pub(crate) fn of(kind: Scheme) -> Self {
+        match kind {
+            Scheme::S3 => Self { listed: 1000, deleted: 1000 },
+            Scheme::Gcs => Self { listed: 1000, deleted: 1 },
+            Scheme::Abfss | Scheme::Azure => Self { listed: 5000, deleted: 256 },
+            Scheme::File | Scheme::Memory => Self { listed: u64::MAX, deleted: 1 },
+        }
     }
 }
 
@@ -83,11 +104,33 @@ pub(crate) struct Metered {
     counters: Arc<Counters>,
     /// The inner store reads many ranges well by itself; else near ranges are joined into one request here.
     ranges_are_cheap: bool,
+    bulk: Bulk,
 }
 
 impl Metered {
-    pub(crate) fn new(inner: Arc<dyn ObjectStore>, counters: Arc<Counters>, ranges_are_cheap: bool) -> Self {
-        Self { inner, counters, ranges_are_cheap }
+    pub(crate) fn new(inner: Arc<dyn ObjectStore>, counters: Arc<Counters>, kind: Scheme) -> Self {
+        let ranges_are_cheap = matches!(kind, Scheme::File | Scheme::Memory);
+        Self { inner, counters, ranges_are_cheap, bulk: Bulk::of(kind) }
+    }
+
+    /// The same objects; each page but the first is counted with its first object.
+    fn counting_pages(
+        &self,
+        objects: BoxStream<'static, Result<ObjectMeta>>,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        let counters = Arc::clone(&self.counters);
+        Counters::add(&counters.list, 1);
+        let (page, mut seen) = (self.bulk.listed, 0);
+        objects
+            .inspect(move |object| {
+                if object.is_ok() {
+                    if seen > 0 && seen % page == 0 {
+                        Counters::add(&counters.list, 1);
+                    }
+                    seen += 1;
+                }
+            })
+            .boxed()
     }
 }
 
@@ -141,11 +184,15 @@ impl ObjectStore for Metered {
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
         let counters = Arc::clone(&self.counters);
+        let (request, mut asked) = (self.bulk.deleted, 0);
         self.inner.delete_stream(
             locations
                 .inspect(move |location| {
                     if location.is_ok() {
-                        Counters::add(&counters.delete, 1);
+                        if asked % request == 0 {
+                            counters.count_delete();
+                        }
+                        asked += 1;
                     }
                 })
                 .boxed(),
@@ -153,18 +200,19 @@ impl ObjectStore for Metered {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        Counters::add(&self.counters.list, 1);
-        self.inner.list(prefix)
+        self.counting_pages(self.inner.list(prefix))
     }
 
     fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
-        Counters::add(&self.counters.list, 1);
-        self.inner.list_with_offset(prefix, offset)
+        self.counting_pages(self.inner.list_with_offset(prefix, offset))
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         Counters::add(&self.counters.list, 1);
-        self.inner.list_with_delimiter(prefix).await
+        let listed = self.inner.list_with_delimiter(prefix).await?;
+        let entries = (listed.objects.len() + listed.common_prefixes.len()) as u64;
+        Counters::add(&self.counters.list, entries.saturating_sub(1) / self.bulk.listed);
+        Ok(listed)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
@@ -193,5 +241,35 @@ impl MultipartUpload for MeteredUpload {
 
     async fn abort(&mut self) -> Result<()> {
         self.inner.abort().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::TryStreamExt as _;
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn pages_and_bulk_deletions_count_as_the_requests_that_they_are() {
+        let counters = Arc::new(Counters::default());
+        let inner = Arc::new(InMemory::new());
+        let bulk = Bulk { listed: 2, deleted: 3 };
+        let store = Metered { bulk, ..Metered::new(inner, Arc::clone(&counters), Scheme::Memory) };
+        let paths: Vec<Path> = (0..5).map(|i| Path::from(format!("t/{i}"))).collect();
+        for path in &paths {
+            store.put(path, PutPayload::from_static(b"x")).await.unwrap();
+        }
+        let folder = Path::from("t");
+        let listed: Vec<_> = store.list(Some(&folder)).try_collect().await.unwrap();
+        assert_eq!((listed.len(), counters.snapshot().list), (5, 3));
+        store.list_with_delimiter(Some(&folder)).await.unwrap();
+        assert_eq!(counters.snapshot().list, 6);
+        assert_eq!(store.list(Some(&Path::from("none"))).count().await, 0);
+        assert_eq!(counters.snapshot().list, 7);
+        let gone: Vec<_> =
+            store.delete_stream(futures::stream::iter(paths).map(Ok).boxed()).try_collect().await.unwrap();
+        assert_eq!((gone.len(), counters.snapshot().delete), (5, 2));
     }
 }

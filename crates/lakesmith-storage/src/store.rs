@@ -13,7 +13,7 @@ use object_store::{
 };
 
 use crate::failure::storage_error;
-use crate::location::{Location, Scheme};
+use crate::location::Location;
 use crate::metered::{Counters, Metered, RequestCounts};
 use crate::open::{self, StoreOptions};
 use crate::single_delete::SingleDelete;
@@ -63,8 +63,7 @@ impl Store {
     /// Wraps a store whose paths are the keys of `root`'s storage.
     pub fn from_object_store(inner: Arc<dyn ObjectStore>, root: &Location) -> Store {
         let counters = Arc::new(Counters::default());
-        let ranges_are_cheap = matches!(root.kind(), Scheme::File | Scheme::Memory);
-        let inner = Arc::new(Metered::new(inner, Arc::clone(&counters), ranges_are_cheap));
+        let inner = Arc::new(Metered::new(inner, Arc::clone(&counters), root.kind()));
         Store { inner, counters, root: root.clone(), single: None }
     }
 
