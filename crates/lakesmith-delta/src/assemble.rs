@@ -219,7 +219,8 @@ impl Intent<'_> {
             protocol: protocol.clone().unwrap_or_else(|| tip.protocol.clone()),
             ..tip.clone()
         });
-        let tags = tip.tracks_rows().then(|| {
+        let moves_rows = self.edit.history_only.is_none();
+        let tags = (moves_rows && tip.tracks_rows()).then(|| {
             // A winner that enabled row tracking found our outputs written without their rows' ids.
             let preserved = Tip::of(self.base).tracks_rows();
             Map::from_iter([(PRESERVED_TAG.to_string(), Value::from(preserved.to_string()))])

@@ -1,5 +1,8 @@
 //! In-commit timestamps and row ids, also where a winner changed them.
 
+use std::collections::BTreeMap;
+
+use lakesmith_core::table::VersionEdit;
 use serde_json::{Value, json};
 
 use crate::commit_bench::{Bench, NOW_MS, add, edit, metadata, protocol, with};
@@ -78,7 +81,12 @@ async fn new_files_get_fresh_row_ids_renumbered_after_a_winner() {
     assert_eq!(ids, [(json!(50), json!(2)), (json!(70), json!(2))]);
     let removed = actions.iter().filter_map(|a| a.get("remove")).find(|r| r["path"] == "b").unwrap();
     assert_eq!((&removed["baseRowId"], &removed["defaultRowCommitVersion"]), (&json!(10), &json!(0)));
-    assert_eq!(bench.load().await.log.row_id_high_water_mark, Some(89));
+    let after = bench.load().await;
+    assert_eq!(after.log.row_id_high_water_mark, Some(89));
+    // A commit for the history alone moves no rows.
+    let noted = VersionEdit { history_only: Some(BTreeMap::new()), ..VersionEdit::default() };
+    bench.committed(&after, &noted).await;
+    assert!(bench.actions(3).await.unwrap()[0]["commitInfo"].get("tags").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
