@@ -23,6 +23,7 @@ BENCHMARKS = {
     "load": loading.Loading,
     "vacuum": vacuum.Vacuum,
     "vacuum-lite": vacuum.VacuumLite,
+    "vacuum-s3": vacuum.VacuumBucket,
 }
 PEERS = ["lakesmith", "deltalake", "spark"]
 
@@ -31,7 +32,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(sorted(BENCHMARKS)))
     parser.add_argument("--scale", type=float, default=0.1, help="compact: 1 is 10 million rows in 2,000 files")
-    parser.add_argument("--files", type=int, help=f"files in the table; load, health: {loading.FILES}; vacuum, vacuum-lite: {vacuum.FILES}")
+    parser.add_argument("--files", type=int, help=f"files in the table; load, health: {loading.FILES}; vacuum, vacuum-lite: {vacuum.FILES}; vacuum-s3: {vacuum.OBJECTS}")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS)
     parser.add_argument("--data", default=os.path.join(os.environ["LAKESMITH_ORACLE_HOME"], "bench"))
@@ -71,12 +72,13 @@ def show(name, result, options):
     """Prints the medians, and how many times as much others need as we do; writes the JSON."""
     unit, medians = result["unit"], result["medians"]
     more = [key for key in next(iter(medians.values())) if key not in ("seconds", "cpu", "peak", "per_second", "per_cpu_second")]
-    heads = [f"{unit}/s", f"{unit}/CPU s", "wall s", "CPU s", "peak MiB", *(key if key != "bytes" else "MiB" for key in more)]
-    print(f"{'':12}" + "".join(f"{head:>14}" for head in heads))
+    heads = [f"{unit}/s", f"{unit}/CPU s", "wall s", "CPU s", "peak MiB", *(key.replace("bytes", "MiB") for key in more)]
+    widths = [max(14, len(head) + 2) for head in heads]
+    print(f"{'':12}" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths)))
     for peer, of in medians.items():
         cells = [f"{of['per_second']:,.0f}", f"{of['per_cpu_second']:,.0f}", f"{of['seconds']:.2f}", f"{of['cpu']:.2f}", f"{of['peak'] / MIB:,.0f}"]
-        cells += [f"{of[key] / MIB if key == 'bytes' else of[key]:,.0f}" for key in more]
-        print(f"{peer:12}" + "".join(f"{cell:>14}" for cell in cells))
+        cells += [f"{of[key] / MIB if key.endswith('bytes') else of[key]:,.0f}" for key in more]
+        print(f"{peer:12}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths)))
     ours = medians.get("lakesmith")
     for peer, of in medians.items():
         if ours and peer != "lakesmith":

@@ -15,19 +15,18 @@ def timed(arguments):
 
     A contestant that starts a server of its own prints these figures itself, as its last line.
     """
-    started = time.monotonic()
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # The pipes are small and so is what comes through them: one line on each, or an error.
-    output, errors = process.stdout.read(), process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.monotonic() - started
-    if status != 0:
-        raise SystemExit(f"{' '.join(arguments)} failed: {errors[-2000:]}")
-    measured = {"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024}
-    last = output.strip().rpartition("\n")[2]
+    runner = [sys.executable, "-S", "-E", os.path.abspath(__file__)]
+    done = subprocess.run([*runner, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(arguments)} failed: {done.stderr[-2000:]}")
+    measured, last = json.loads(last_line(done.stderr)), last_line(done.stdout)
     if last.startswith('{"seconds"'):
         measured.update(json.loads(last))
     return measured, last
+
+
+def last_line(text):
+    return text.strip().rpartition("\n")[2]
 
 
 def contestant(*arguments):
@@ -53,3 +52,22 @@ def made_once(path, make):
             json.dump(made, file)
     with open(facts, encoding="utf-8") as file:
         return json.load(file)
+
+
+def run(arguments):
+    """Runs a program, writes what it cost to standard error as the last line, and ends as it did.
+
+    In a small process of its own: a program's peak is at least what the process that started it holds.
+    """
+    started = time.monotonic()
+    process = os.posix_spawnp(arguments[0], arguments, os.environ)
+    _, status, usage = os.wait4(process, 0)
+    measured = {"seconds": time.monotonic() - started, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024}
+    code = os.waitstatus_to_exitcode(status)
+    if code == 0:
+        print("\n" + json.dumps(measured), file=sys.stderr)
+    sys.exit(code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

@@ -1,20 +1,23 @@
 """VACUUM of one generated table whose files were compacted into one long ago, each time on a fresh copy.
 
-By listing the folder, and by the log alone (LITE).
+By listing the folder, and by the log alone (LITE). And of a table in a bucket, among very many objects.
 """
 
 import json
 import os
+import pathlib
 import shutil
+import tempfile
 import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import events
+import manyobjects
 import measure
 
-FILES = 10_000
+FILES, OBJECTS = 10_000, 100_000
 LONG_AGO = int(time.time() - 60 * 86_400)
 
 
@@ -47,6 +50,45 @@ class Vacuum:
 
 class VacuumLite(Vacuum):
     name, lite = "vacuum-lite", True
+
+
+class VacuumBucket:
+    """On a fresh server each time: a dry run, then a real one, and both again with a tenth of the objects.
+
+    What memory grows by from a tenth to all shows whether it grows with their number.
+    """
+
+    peers = ("lakesmith",)
+    unit = "objects"
+
+    def __init__(self, options):
+        self.units, self.data = options.files or OBJECTS, options.data
+        self.title = f"vacuum-s3: {self.units:,} objects to delete in a bucket"
+
+    def once(self, _):
+        (dry_tenth, tenth), (dry, real) = self.runs(self.units // 10), self.runs(self.units)
+        return {**real, "dry run s": dry["seconds"], "dry run requests": dry["requests"], "dry run bytes": dry["peak"],
+                "tenth s": tenth["seconds"], "tenth bytes": tenth["peak"], "tenth dry bytes": dry_tenth["peak"]}
+
+    def runs(self, objects):
+        with tempfile.TemporaryDirectory(prefix="s3-", dir=self.data) as work:
+            with manyobjects.services.seaweed(pathlib.Path(work)) as ports:
+                os.environ["LAKESMITH_TEST_S3"] = manyobjects.services.endpoint_of(ports)
+                lake = manyobjects.bucket.Bucket()
+                os.environ.update(lake.variables)
+                manyobjects.make(lake, ports, "t", objects, LONG_AGO, work)
+                runs = [self.run(lake.url("t"), objects, *more) for more in (["--dry-run"], [])]
+                left = [name for name in lake.names("t") if not name.startswith("_")]
+                if left:
+                    raise SystemExit(f"the vacuum left {len(left)} objects: {left[:3]}")
+                return runs
+
+    def run(self, table, objects, *more):
+        measured, last = measure.timed([os.environ["LAKESMITH_BIN"], "vacuum", table, "--quiet", "--json", *more])
+        report = json.loads(last)
+        if len(report["files"]) != objects:
+            raise SystemExit(f"{len(report['files'])} of {objects} objects were found")
+        return {**measured, "requests": report["requests"]}
 
 
 def make(root, files):
