@@ -1,5 +1,6 @@
 //! What a run may use and how it is watched and stopped.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lakesmith_storage::{Cancel, Progress, World};
@@ -9,8 +10,10 @@ use lakesmith_storage::{Cancel, Progress, World};
 pub struct RewriteControl {
     /// Bytes that all tasks together may hold: read windows, batches and writer buffers.
     pub memory_bytes: u64,
-    /// Tasks at once at most; fewer run when the memory is short.
+    /// Threads at most; fewer run when the memory is short.
     pub threads: usize,
+    /// Folder for what does not fit into the memory.
+    pub spill_folder: PathBuf,
     /// Stops the run between batches.
     pub cancel: Cancel,
     /// Told of bytes and rows as they are read.

@@ -50,6 +50,8 @@ impl LocalExecutor {
     ) -> Result<(), RunFailure> {
         let threads = self.threads(tasks.len());
         let memory_bytes = self.control.memory_bytes / threads as u64;
+        // What the tasks leave idle, one of them may use.
+        let task_threads = (self.control.threads / threads).max(1);
         let stop = Cancel::default();
         let queue = Arc::new(Mutex::new(VecDeque::from(tasks)));
         let (sender, receiver) = sync_channel::<Finished>(threads);
@@ -64,6 +66,7 @@ impl LocalExecutor {
                     store: self.store.clone(),
                     control: self.control.clone(),
                     memory_bytes,
+                    task_threads,
                 };
                 scope.spawn(move || worker.run(&sender));
             }
@@ -108,6 +111,7 @@ struct Worker {
     store: Store,
     control: RewriteControl,
     memory_bytes: u64,
+    task_threads: usize,
 }
 
 impl Worker {
@@ -118,6 +122,7 @@ impl Worker {
                 store: self.store.clone(),
                 control: self.control.clone(),
                 memory_bytes: self.memory_bytes,
+                threads: self.task_threads,
                 stop: self.stop.clone(),
                 visible: Arc::default(),
             };

@@ -1,5 +1,6 @@
 //! One input file as a stream of raw batches, row group by row group, the next one fetched ahead.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -140,7 +141,8 @@ pub(crate) struct FileReader<'a> {
     roots: Vec<usize>,
     window_bytes: u64,
     batch_bytes: u64,
-    next_group: usize,
+    /// Row groups that are still to come.
+    groups: VecDeque<usize>,
     ahead: Option<(usize, Fetch)>,
 }
 
@@ -195,7 +197,15 @@ impl Drop for Fetch {
 impl<'a> FileReader<'a> {
     /// `window_bytes`: compressed bytes fetched at once; `batch_bytes`: decoded bytes of a batch, about.
     pub(crate) fn new(file: &'a OpenFile, roots: Vec<usize>, window_bytes: u64, batch_bytes: u64) -> Self {
-        FileReader { file, roots: sorted(roots), window_bytes, batch_bytes, next_group: 0, ahead: None }
+        let metadata = &file.footer.metadata;
+        let groups = (0..metadata.num_row_groups()).filter(|g| metadata.row_group(*g).num_rows() > 0).collect();
+        FileReader { file, roots: sorted(roots), window_bytes, batch_bytes, groups, ahead: None }
+    }
+
+    /// Leaves out all row groups but those that are `wanted`.
+    pub(crate) fn only(mut self, wanted: impl Fn(usize) -> bool) -> Self {
+        self.groups.retain(|group| wanted(*group));
+        self
     }
 
     /// The next row group with at least one row.
@@ -203,10 +213,7 @@ impl<'a> FileReader<'a> {
     /// # Errors
     /// Those of the storage.
     pub(crate) fn next_group(&mut self) -> Result<Option<Group>> {
-        let metadata = &self.file.footer.metadata;
-        let with_rows = (self.next_group..metadata.num_row_groups()).find(|g| metadata.row_group(*g).num_rows() > 0);
-        let Some(index) = with_rows else { return Ok(None) };
-        self.next_group = index + 1;
+        let Some(index) = self.groups.pop_front() else { return Ok(None) };
         let width = width(self.file, index, &self.roots);
         let chunks = match self.ahead.take() {
             Some((at, mut fetch)) if at == index => self.wait(&mut fetch)?,
@@ -216,9 +223,7 @@ impl<'a> FileReader<'a> {
             },
         };
         // A single window is in use while the next one arrives.
-        if index + 1 < self.file.footer.metadata.num_row_groups() {
-            self.ahead = self.start(index + 1).map(|fetch| (index + 1, fetch));
-        }
+        self.ahead = self.groups.front().and_then(|next| Some((*next, self.start(*next)?)));
         let window = Window::new(Arc::clone(&self.file.handle), chunks, self.roots.len());
         Ok(Some(Group { index, rows: width.rows, row_bytes: width.row_bytes, window }))
     }

@@ -4,6 +4,7 @@
 //! RewriteTask -> LocalExecutor -> rewrite: source -> file_read -> adapt -> tracking -> output -> RewriteOutcome
 //!                                          (ranges)  (batches)                          (upload, statistics)
 //!                                                 `-> merge (pages as they are) -> row_group ´
+//! with an order:                           order: sample -> runs (spilled) -> ranges -> output
 //! ```
 
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
@@ -24,7 +25,10 @@ mod footer;
 mod inspect;
 mod merge;
 mod opener;
+mod order;
+mod outcome;
 mod output;
+mod prepare;
 mod rewrite;
 mod row_group;
 mod skipping;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lakesmith_core::table::{DeletionVector, InputFile, RewriteTask};
+use lakesmith_core::table::{DeletionVector, InputFile};
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::{Location, Store};
 use tokio::task::JoinHandle;
@@ -18,62 +18,76 @@ const OPEN_AHEAD: usize = 3;
 
 type Opened = (Footer, Option<DeletionVector>);
 
-/// Opens inputs in order, a few ahead.
-pub(crate) struct Opener<'a> {
-    task: &'a RewriteTask,
+/// Opens inputs in the order in which `source` names them, a few ahead. What `T` says of an input comes back with it.
+pub(crate) struct Opener<'a, T> {
     context: &'a TaskContext,
-    started: usize,
-    taken: usize,
-    on_the_way: VecDeque<JoinHandle<Result<Opened>>>,
+    source: Box<dyn Iterator<Item = (&'a InputFile, T)> + 'a>,
+    on_the_way: VecDeque<(&'a InputFile, T, JoinHandle<Result<Opened>>)>,
 }
 
-impl<'a> Opener<'a> {
+impl<'a, T> Opener<'a, T> {
     /// Starts opening.
     ///
     /// # Errors
     /// Usage for a location that is none.
-    pub(crate) fn new(task: &'a RewriteTask, context: &'a TaskContext) -> Result<Self> {
-        let mut opener = Self { task, context, started: 0, taken: 0, on_the_way: VecDeque::new() };
+    pub(crate) fn new(context: &'a TaskContext, source: impl Iterator<Item = (&'a InputFile, T)> + 'a) -> Result<Self> {
+        let mut opener = Self { context, source: Box::new(source), on_the_way: VecDeque::new() };
         opener.start()?;
         Ok(opener)
     }
 
     fn start(&mut self) -> Result<()> {
-        while self.on_the_way.len() <= OPEN_AHEAD && self.started < self.task.inputs.len() {
-            let input = self.task.inputs[self.started].clone();
+        while self.on_the_way.len() <= OPEN_AHEAD {
+            let Some((input, tag)) = self.source.next() else { break };
             let location = Location::from_canonical(&input.location)?;
             let store = self.context.store.clone();
             // A small file comes whole with its footer, in one request.
             let whole = self.context.memory_bytes / (8 * (OPEN_AHEAD as u64 + 2));
             let guess = if input.size <= whole { input.size } else { TAIL_BYTES };
-            self.on_the_way.push_back(self.context.control.runtime.spawn(open(store, location, input, guess)));
-            self.started += 1;
+            let opening = self.context.control.runtime.spawn(open(store, location, input.clone(), guess));
+            self.on_the_way.push_back((input, tag, opening));
         }
         Ok(())
     }
 
-    /// The next input's footer and vector, in the task's order.
+    /// The next input; `None` after the last one.
     ///
     /// # Errors
-    /// NotFound, Corrupt and Unsupported name the file; those of the storage.
-    pub(crate) fn next(&mut self, strings: Strings) -> Result<(OpenFile, Option<DeletionVector>)> {
+    /// Usage for a location that is none.
+    pub(crate) fn next(&mut self) -> Result<Option<Opening<'a, T>>> {
         self.start()?;
-        let input = &self.task.inputs[self.taken];
-        self.taken += 1;
-        let Some(mut opening) = self.on_the_way.pop_front() else {
-            return Err(Error::internal("no input is left to open"));
-        };
-        let (footer, vector) = self.context.control.runtime.block_on(&mut opening).map_err(|e| {
-            Error::internal("opening an input was stopped").with("path", &input.location).caused_by(e)
-        })??;
-        let location = Location::from_canonical(&input.location)?;
-        Ok((OpenFile::new(self.context.handle(&location, input.size), footer, strings)?, vector))
+        let next = self.on_the_way.pop_front();
+        Ok(next.map(|(input, tag, opening)| Opening { input, tag, context: self.context, opening }))
     }
 }
 
-impl Drop for Opener<'_> {
+/// An input that is being opened.
+pub(crate) struct Opening<'a, T> {
+    /// The input.
+    pub input: &'a InputFile,
+    /// What its source said of it.
+    pub tag: T,
+    context: &'a TaskContext,
+    opening: JoinHandle<Result<Opened>>,
+}
+
+impl<T> Opening<'_, T> {
+    /// Its footer and vector.
+    ///
+    /// # Errors
+    /// NotFound, Corrupt and Unsupported name the file; those of the storage.
+    pub(crate) fn wait(self, strings: Strings) -> Result<(OpenFile, Option<DeletionVector>)> {
+        let (footer, vector) = self.context.control.runtime.block_on(self.opening).map_err(|e| {
+            Error::internal("opening an input was stopped").with("path", &self.input.location).caused_by(e)
+        })??;
+        let location = Location::from_canonical(&self.input.location)?;
+        Ok((OpenFile::new(self.context.handle(&location, self.input.size), footer, strings)?, vector))
+    }
+}
+
+impl<T> Drop for Opener<'_, T> {
     fn drop(&mut self) {
-        self.on_the_way.iter().for_each(JoinHandle::abort);
+        self.on_the_way.iter().for_each(|(_, _, opening)| opening.abort());
     }
 }
 

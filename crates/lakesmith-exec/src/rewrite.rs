@@ -11,32 +11,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use lakesmith_core::op::RewriteLimits;
-use lakesmith_core::table::{
-    DataType, DeletionVector, Field, InputFile, LeftOut, RewriteOutcome, RewriteTask, RowMapSegment, WrittenFile,
-};
+use lakesmith_core::table::{DeletionVector, InputFile, LeftOut, RewriteOutcome, RewriteTask, RowMapSegment};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Cancel, Location, Store};
-use parquet::basic::LogicalType;
-use parquet::schema::types::Type;
 
 use crate::content_hash;
 use crate::control::RewriteControl;
-use crate::encoding::EncodingChoice;
 use crate::failure::{in_file, is_not_text};
 use crate::file_plan::FilePlan;
 use crate::file_read::{FileReader, Group, OpenFile};
-use crate::footer::{self, Footer};
 use crate::merge::InputChunk;
 use crate::opener::Opener;
+use crate::order;
+use crate::outcome::{self, Done};
 use crate::output::{FinishedFile, OutputFile, OutputPlan};
+use crate::prepare;
 use crate::source::FileHandle;
 use crate::target::{Strings, Target};
 use crate::tracking::Positions;
 
 /// First read of a footer when nothing better is known.
 pub(crate) const TAIL_BYTES: u64 = 64 << 10;
-/// Footers looked at to choose codec and dictionaries.
-const SAMPLED_FOOTERS: usize = 16;
 
 /// Inputs that may fail halfway before the task is given up.
 const BEGUN_AGAIN_MAX: usize = 16;
@@ -50,6 +45,8 @@ pub struct TaskContext {
     pub control: RewriteControl,
     /// Bytes that this task may hold.
     pub memory_bytes: u64,
+    /// Threads that this task may use.
+    pub threads: usize,
     /// Stops this task together with its run.
     pub stop: Cancel,
     /// Outputs that became visible, for sweeping if the task fails.
@@ -57,13 +54,18 @@ pub struct TaskContext {
 }
 
 impl TaskContext {
-    /// A context for one task that runs alone with all of the control's memory.
+    /// A context for one task that runs alone with all of the control's memory and threads.
     pub fn new(store: Store, control: RewriteControl) -> Self {
         let memory_bytes = control.memory_bytes;
-        Self { store, control, memory_bytes, stop: Cancel::default(), visible: Arc::default() }
+        let threads = control.threads;
+        Self { store, control, memory_bytes, threads, stop: Cancel::default(), visible: Arc::default() }
     }
 
-    fn check(&self) -> Result<()> {
+    /// Stops the task when the run is cancelled.
+    ///
+    /// # Errors
+    /// Cancelled.
+    pub(crate) fn check(&self) -> Result<()> {
         self.control.cancel.check()?;
         self.stop.check()
     }
@@ -149,19 +151,11 @@ fn attempt(
     between: &mut dyn Between,
 ) -> Result<RewriteOutcome> {
     context.check()?;
-    let root = Location::from_canonical(&task.root)?;
-    let (choice, annotate_variant) = sample(task, context)?;
-    let target = Target::new(&task.read, &task.write, annotate_variant, strings)?;
-    let mut plan = OutputPlan::new(
-        (Arc::clone(&target.schema), Arc::clone(&target.declared)),
-        Arc::clone(&task.write),
-        root,
-        task.output_stem.clone(),
-        &choice,
-        context.memory_bytes.max(RewriteLimits::MEMORY_BYTES_MIN) / 3,
-    )?;
-    // No file holds a VOID column, so it has no statistics either.
-    plan.stats_leaves.retain(|path| !is_void(&task.read.schema.fields, path));
+    if task.order.is_some() {
+        return order::attempt(task, context, strings);
+    }
+    let writer_bytes = context.memory_bytes.max(RewriteLimits::MEMORY_BYTES_MIN) / 3;
+    let (target, plan) = prepare::outputs(task, context, strings, writer_bytes)?;
     let mut rewriter = Rewriter {
         task,
         context,
@@ -177,10 +171,11 @@ fn attempt(
         hash: 0,
         between,
     };
-    let mut opener = Opener::new(task, context)?;
-    for input in &task.inputs {
+    let mut opener = Opener::new(context, task.inputs.iter().map(|input| (input, ())))?;
+    while let Some(opening) = opener.next()? {
         context.check()?;
-        let copied = opener.next(strings).and_then(|(file, vector)| rewriter.copy(input, &file, vector.as_ref()));
+        let input = opening.input;
+        let copied = opening.wait(strings).and_then(|(file, vector)| rewriter.copy(input, &file, vector.as_ref()));
         match copied {
             Err(error) if error.kind() == ErrorKind::Unsupported && !rewriter.has_rows_of(input) => {
                 rewriter.leave_out(input, &error);
@@ -454,50 +449,22 @@ impl Rewriter<'_> {
     /// Closes the last output, reopens all of them and lets the rows add up.
     fn finish(mut self) -> Result<RewriteOutcome> {
         self.roll()?;
-        let mut outputs = Vec::with_capacity(self.finished.len());
-        let (mut rows_out, mut bytes_out, mut hash_out) = (0, 0, 0u64);
-        for file in self.finished {
-            self.context.check()?;
-            let handle = self.context.handle(&file.location, file.size);
-            let footer = self.context.control.runtime.block_on(footer::read(
-                &self.context.store,
-                &file.location,
-                file.size,
-                TAIL_BYTES,
-            ))?;
-            let rows = footer.rows();
-            if self.task.verify {
-                hash_file(&mut hash_out, handle, footer, self.context, self.strings)?;
-            }
-            rows_out += rows;
-            bytes_out += file.size;
-            let modified_ms = self.context.control.now_ms.now_ms();
-            outputs.push(WrittenFile { path: file.path, size: file.size, rows, stats: file.stats, modified_ms });
-        }
-        let is_left_out = |input: &InputFile| self.left_out.iter().any(|l| l.input == input.id);
         let mapped: u64 = self.row_map.iter().map(|s| s.rows).sum();
-        let counted: u64 = outputs.iter().map(|o| o.stats.rows).sum();
-        if rows_out != self.rows_in || mapped != self.rows_in || counted != self.rows_in {
-            return Err(broken(
+        let done = Done {
+            finished: self.finished,
+            rows_in: self.rows_in,
+            hash: self.hash,
+            bytes_spilled: 0,
+            left_out: self.left_out,
+        };
+        let outcome = done.check(self.task, self.context, self.strings)?;
+        if mapped != outcome.rows_in {
+            return Err(outcome::broken(
                 self.task,
-                format!("{} rows went in, {rows_out} rows are in the outputs", self.rows_in),
+                format!("{mapped} rows are mapped, {} are in the outputs", outcome.rows_out),
             ));
         }
-        if self.task.verify && hash_out != self.hash {
-            return Err(broken(self.task, "the outputs hold other values than the inputs".to_owned()));
-        }
-        Ok(RewriteOutcome {
-            task: self.task.id,
-            outputs,
-            row_map: self.row_map,
-            rows_in: self.rows_in,
-            rows_out,
-            bytes_in: self.task.inputs.iter().filter(|i| !is_left_out(i)).map(|i| i.size).sum(),
-            bytes_out,
-            bytes_spilled: 0,
-            content_hash: self.task.verify.then_some(hash_out),
-            left_out: self.left_out,
-        })
+        Ok(RewriteOutcome { row_map: self.row_map, ..outcome })
     }
 }
 
@@ -505,23 +472,6 @@ impl Rewriter<'_> {
 fn file_bytes(file: &OpenFile, group: &Group) -> u64 {
     let columns = file.footer.metadata.row_group(group.index).columns();
     columns.iter().map(|c| u64::try_from(c.compressed_size().min(c.uncompressed_size())).unwrap_or(0)).sum()
-}
-
-fn is_void(fields: &[Field], path: &[String]) -> bool {
-    let Some((name, rest)) = path.split_first() else { return false };
-    match fields.iter().find(|f| f.physical == *name).map(|f| &f.data_type) {
-        Some(DataType::Null) => true,
-        Some(DataType::Struct(children)) => is_void(children, rest),
-        _ => false,
-    }
-}
-
-fn broken(task: &RewriteTask, what: String) -> Error {
-    let inputs: Vec<&str> = task.inputs.iter().take(5).map(|i| i.location.as_str()).collect();
-    Error::internal(format!("{what}; nothing is committed, please report this"))
-        .with("task", task.id)
-        .with("inputs", inputs.join(", "))
-        .with("outputs", format!("{}/{}.*", task.root, task.output_stem))
 }
 
 fn append_segment(map: &mut Vec<RowMapSegment>, next: RowMapSegment) {
@@ -555,48 +505,6 @@ pub(crate) fn keep_live(
     let positions = keep.iter().enumerate().filter(|(_, k)| **k).map(|(i, _)| position + i as u64).collect();
     let batch = in_file(filter_record_batch(&batch, &BooleanArray::from(keep)), &path)?;
     Ok((batch, Some(positions)))
-}
-
-fn hash_file(
-    hash: &mut u64,
-    handle: Arc<FileHandle>,
-    footer: Footer,
-    context: &TaskContext,
-    strings: Strings,
-) -> Result<()> {
-    let file = OpenFile::new(handle, footer, strings)?;
-    let roots = (0..file.fields().len()).collect();
-    let batch_bytes = (context.memory_bytes / 16).min(16 << 20);
-    let mut reader = FileReader::new(&file, roots, context.memory_bytes / 8, batch_bytes);
-    while let Some(group) = reader.next_group()? {
-        let mut batches = reader.decode(&group, (0..file.fields().len()).collect())?;
-        while let Some(batch) = batches.next_batch()? {
-            context.check()?;
-            content_hash::add(hash, &batch)?;
-        }
-    }
-    Ok(())
-}
-
-/// Looks at some inputs' footers: codec, dictionaries, and whether variants carry the annotation.
-fn sample(task: &RewriteTask, context: &TaskContext) -> Result<(EncodingChoice, bool)> {
-    let mut choice = EncodingChoice::default();
-    let mut annotated = false;
-    let step = task.inputs.len().div_ceil(SAMPLED_FOOTERS).max(1);
-    for input in task.inputs.iter().step_by(step) {
-        context.check()?;
-        let location = Location::from_canonical(&input.location)?;
-        let read = footer::read(&context.store, &location, input.size, TAIL_BYTES);
-        let footer = context.control.runtime.block_on(read)?;
-        choice.observe(&footer.metadata);
-        annotated |= has_variant(footer.metadata.file_metadata().schema());
-    }
-    Ok((choice, annotated))
-}
-
-fn has_variant(stored: &Type) -> bool {
-    matches!(stored.get_basic_info().logical_type_ref(), Some(LogicalType::Variant(_)))
-        || stored.is_group() && stored.get_fields().iter().any(|t| has_variant(t))
 }
 
 #[cfg(test)]

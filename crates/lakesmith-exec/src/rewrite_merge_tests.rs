@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, Int64Type};
 use bytes::Bytes;
 use lakesmith_core::ErrorKind;
 use lakesmith_core::table::vector::VectorLocation;
-use lakesmith_core::table::{DeleteInfo, FileId, PartitionTuple, ReadSpec, Scalar, Schema, WriteSpec};
+use lakesmith_core::table::{DataType, DeleteInfo, Field, FileId, PartitionTuple, ReadSpec, Scalar, Schema, WriteSpec};
 use lakesmith_storage::{NoProgress, StoreOptions, SystemWorld};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector};
@@ -249,6 +249,7 @@ impl Table {
         let control = RewriteControl {
             memory_bytes: self.memory_bytes,
             threads: 1,
+            spill_folder: std::env::temp_dir(),
             cancel: Cancel::default(),
             progress: Arc::new(NoProgress),
             now_ms: Arc::new(SystemWorld),

@@ -1,6 +1,6 @@
 use arrow::array::{ArrayRef, Int64Array};
 use lakesmith_core::ErrorKind;
-use lakesmith_core::table::{DataType, FileId, PartitionTuple, ReadSpec, Schema, WriteSpec};
+use lakesmith_core::table::{DataType, Field, FileId, PartitionTuple, ReadSpec, Schema, WriteSpec};
 use lakesmith_storage::{NoProgress, StoreOptions, SystemWorld};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
@@ -78,6 +78,7 @@ fn setup() -> Setup {
     let control = RewriteControl {
         memory_bytes: 64 << 20,
         threads: 1,
+        spill_folder: std::env::temp_dir(),
         cancel: Cancel::default(),
         progress: Arc::new(NoProgress),
         now_ms: Arc::new(SystemWorld),

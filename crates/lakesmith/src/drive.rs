@@ -247,6 +247,7 @@ impl Drive<'_> {
         let control = RewriteControl {
             memory_bytes: self.limits.memory_bytes,
             threads,
+            spill_folder: self.limits.spill_folder.clone().unwrap_or_else(std::env::temp_dir),
             cancel: self.session.options.cancel.clone(),
             progress: self.session.options.progress.clone(),
             now_ms: self.session.options.world.clone(),

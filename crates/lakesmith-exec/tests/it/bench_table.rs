@@ -98,6 +98,7 @@ impl Bench {
         let control = RewriteControl {
             memory_bytes: self.memory_bytes,
             threads: 2,
+            spill_folder: std::env::temp_dir(),
             cancel: Cancel::default(),
             progress: Arc::new(NoProgress),
             now_ms: Arc::new(FixedWorld::new(1_000)),

@@ -250,6 +250,7 @@ impl Check<'_> {
         let control = RewriteControl {
             memory_bytes: self.options.memory_bytes,
             threads,
+            spill_folder: std::env::temp_dir(),
             cancel: options.cancel.clone(),
             progress: options.progress.clone(),
             now_ms: options.world.clone(),
