@@ -35,7 +35,7 @@ pub(crate) fn flag_of_key(key: &str) -> Option<&'static str> {
 }
 
 /// Flags by their clap ids, the settings that they stand for, and what was given.
-fn flags(tuning: &TuningArgs) -> [(&'static str, &'static str, Option<String>); 10] {
+fn flags(tuning: &TuningArgs) -> [(&'static str, &'static str, Option<String>); 11] {
     let number = |value: Option<u64>| value.map(|v| v.to_string());
     let timeout = tuning.commit_timeout.map(|ms| format!("{ms}ms"));
     [
@@ -48,6 +48,7 @@ fn flags(tuning: &TuningArgs) -> [(&'static str, &'static str, Option<String>); 
         ("max_rows_per_file", "spark.sql.files.maxRecordsPerFile", number(tuning.max_rows_per_file)),
         ("compression", "spark.sql.parquet.compression.codec", tuning.compression.clone()),
         ("row_group_rows", "lakesmith.rowGroupRows", number(tuning.row_group_rows)),
+        ("spill_dir", "lakesmith.spillDir", tuning.spill_dir.clone()),
         ("user_metadata", "spark.databricks.delta.commitInfo.userMetadata", tuning.user_metadata.clone()),
     ]
 }
@@ -60,8 +61,10 @@ pub(crate) fn of_optimize(session: &Session, args: OptimizeArgs) -> Result<Optim
     options.limits.plan_out.clone_from(&args.scope.plan_out);
     options.force |= args.force;
     options.full |= args.full;
-    if let Some(columns) = args.zorder_by {
-        options.order_by = Some(OrderBy { curve: Curve::Zorder, columns: columns.0 });
+    options.budget_bytes = args.max_bytes.or(options.budget_bytes);
+    let wanted = [(Curve::Zorder, args.zorder_by), (Curve::Hilbert, args.hilbert_by), (Curve::Sort, args.sort_by)];
+    if let Some((curve, columns)) = wanted.into_iter().find_map(|(curve, columns)| Some((curve, columns?))) {
+        options.order_by = Some(OrderBy { curve, columns: columns.0 });
     }
     Ok(options)
 }

@@ -5,16 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lakesmith_core::table::{DeleteInfo, FileId, GroupEdit, NewFile, VersionEdit};
+use lakesmith_core::table::{DeleteInfo, FileId, GroupEdit, NewFile, OperationInfo, VersionEdit};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::Location;
 use serde_json::{Map, Value, json};
 
-use crate::actions::{
-    Action, Add, CommitInfo, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, Remove, StringMap,
-};
+use crate::actions::{Action, Add, CommitInfo, DeletionVectorDescriptor, DomainMetadata, Metadata, Remove, StringMap};
 use crate::carry::{GroupCarry, OutputDeletes};
 use crate::log_state::DeltaTable;
+use crate::properties::NewConfiguration;
 use crate::stats::stats_json;
 use crate::tip::{IN_COMMIT_TIMESTAMPS, ROW_TRACKING_DOMAIN, Tip, is_true};
 
@@ -25,7 +24,7 @@ const PRESERVED_TAG: &str = "delta.rowTracking.preserved";
 pub(crate) struct Intent<'a> {
     pub base: &'a DeltaTable,
     pub edit: &'a VersionEdit,
-    pub configuration: Option<&'a (Metadata, Option<Protocol>)>,
+    pub configuration: Option<&'a NewConfiguration>,
     pub transaction_id: &'a str,
     pub engine_info: &'a str,
     /// One time for all removes of the operation.
@@ -76,26 +75,18 @@ impl Intent<'_> {
             (None, None) => self.metrics(&groups),
         };
         let mut actions = vec![Action::CommitInfo(self.commit_info(tip, &metrics, now_ms)?)];
-        if let Some((metadata, protocol)) = self.configuration {
-            let metadata = self.with_new_clock(tip, metadata, version, now_ms)?;
+        if let Some(NewConfiguration { metadata, protocol, domains }) = self.configuration {
+            if let Some(metadata) = metadata {
+                actions.push(Action::Metadata(self.with_new_clock(tip, metadata, version, now_ms)?));
+            }
             actions.extend(protocol.clone().map(Action::Protocol));
-            actions.push(Action::Metadata(metadata));
+            actions.extend(domains.iter().map(|(name, text)| domain(name, text.clone())));
         }
         if mark != tip.row_id_mark {
-            actions.push(Action::DomainMetadata(DomainMetadata {
-                domain: ROW_TRACKING_DOMAIN.into(),
-                configuration: json!({ "rowIdHighWaterMark": mark }).to_string(),
-                removed: false,
-                unknown: Map::new(),
-            }));
+            actions.push(domain(ROW_TRACKING_DOMAIN, json!({ "rowIdHighWaterMark": mark }).to_string()));
         }
         actions.append(&mut files);
-        let mut bytes = Vec::new();
-        for action in &actions {
-            bytes.extend_from_slice(action.to_line()?.as_bytes());
-            bytes.push(b'\n');
-        }
-        Ok(Assembled { bytes, metrics })
+        Ok(Assembled { bytes: lines(&actions)?, metrics })
     }
 
     /// The metadata, with the version and the time from which commits go by their own clock if this commit begins it.
@@ -207,16 +198,9 @@ impl Intent<'_> {
 
     fn commit_info(&self, tip: &Tip, metrics: &BTreeMap<String, String>, now_ms: i64) -> Result<CommitInfo> {
         let operation = &self.edit.operation;
-        let mut parameters = Map::new();
-        for (key, text) in &operation.parameters {
-            let value = serde_json::from_str(text).map_err(|e| {
-                Error::internal("a parameter of the operation is not JSON").with("parameter", key).caused_by(e)
-            })?;
-            parameters.insert(key.clone(), value);
-        }
-        let next = self.configuration.map(|(metadata, protocol)| Tip {
-            metadata: metadata.clone(),
-            protocol: protocol.clone().unwrap_or_else(|| tip.protocol.clone()),
+        let next = self.configuration.map(|new| Tip {
+            metadata: new.metadata.clone().unwrap_or_else(|| tip.metadata.clone()),
+            protocol: new.protocol.clone().unwrap_or_else(|| tip.protocol.clone()),
             ..tip.clone()
         });
         let moves_rows = self.edit.history_only.is_none();
@@ -234,7 +218,7 @@ impl Intent<'_> {
                 .then(|| if tip.has_own_clock() { tip.next_timestamp(now_ms) } else { self.first_timestamp(now_ms) }),
             timestamp: Some(now_ms),
             operation: Some(operation.name.clone()),
-            operation_parameters: Some(parameters),
+            operation_parameters: Some(parameters(operation)?),
             read_version: i64::try_from(self.base.state.version).ok(),
             isolation_level: Some(if configures { "Serializable" } else { "SnapshotIsolation" }.into()),
             is_blind_append: Some(configures || self.edit.history_only.is_some()),
@@ -280,6 +264,32 @@ impl Intent<'_> {
         .map(|(key, value)| (key.to_string(), value.to_string()))
         .collect()
     }
+}
+
+/// A commit's text.
+pub(crate) fn lines(actions: &[Action]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for action in actions {
+        bytes.extend_from_slice(action.to_line()?.as_bytes());
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
+}
+
+/// A domain's new configuration.
+pub(crate) fn domain(name: &str, configuration: String) -> Action {
+    Action::DomainMetadata(DomainMetadata { domain: name.into(), configuration, removed: false, unknown: Map::new() })
+}
+
+/// Parameters of an operation as the history holds them.
+pub(crate) fn parameters(operation: &OperationInfo) -> Result<Map<String, Value>> {
+    let parse = |(key, text): &(String, String)| {
+        let value = serde_json::from_str(text).map_err(|e| {
+            Error::internal("a parameter of the operation is not JSON").with("parameter", key).caused_by(e)
+        })?;
+        Ok((key.clone(), value))
+    };
+    operation.parameters.iter().map(parse).collect()
 }
 
 /// No path may be added or removed twice, or both: the files after the commit would depend on the reader.

@@ -10,38 +10,24 @@
 //! Delta PROTOCOL.md, "Delta Log Entries"; Delta Spark `OptimisticTransaction.doCommitRetryIteratively`.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
-use bytes::Bytes;
 use lakesmith_core::commit::{InputFate, TouchedInput, touched_inputs};
 use lakesmith_core::table::{FileKey, VersionEdit};
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_storage::store::PutOutcome;
 use lakesmith_storage::{Cancel, Location, Store, World};
-use tokio::time::Instant;
 
-use crate::actions::{Metadata, Protocol};
 use crate::assemble::{Assembled, Intent};
 use crate::carry::{Carry, OutputDeletes};
 use crate::conflict::OwnChanges;
 use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
+use crate::properties::NewConfiguration;
+use crate::puts::{Holder, Puts, commit_name};
 use crate::spelling::{identity, is_plain};
 use crate::tip::Tip;
 use crate::version_checksum::Before;
 use crate::winners::Winner;
 use crate::{check_writable, checkpoint, version_checksum};
-
-/// The first wait after a lost race; it doubles up to the last.
-const BACKOFF_FIRST: Duration = Duration::from_millis(20);
-const BACKOFF_LAST: Duration = Duration::from_secs(5);
-/// Times that an empty commit is looked at again, over a few seconds, before it is an error.
-const EMPTY_READS_MAX: u32 = 8;
-/// How long a stop request may go unnoticed.
-const CANCEL_TICK: Duration = Duration::from_millis(100);
-/// Failed puts of one version that is known to be free. The storage repeats a request by itself, so a put that still
-/// fails while reads work will not get better: no permission, or a full disk.
-const PUT_FAILURES_MAX: u32 = 5;
 
 /// What a commit needs of its surroundings.
 #[derive(Debug, Clone)]
@@ -103,7 +89,7 @@ pub enum CommitResult {
     },
 }
 
-/// Commits `edit` on top of `base`, or a new configuration (metadata and possibly protocol).
+/// Commits `edit` on top of `base`, or a new configuration.
 ///
 /// A checksum of the version follows where the previous version has one, and a checkpoint where the table's interval asks
 /// for one, with a clean-up of the log that it replaces. Their failures are logged and do not fail the commit.
@@ -112,7 +98,7 @@ pub async fn commit(
     root: &Location,
     base: &DeltaTable,
     edit: &VersionEdit,
-    new_configuration: Option<(Metadata, Option<Protocol>)>,
+    new_configuration: Option<NewConfiguration>,
     context: &CommitContext<'_>,
 ) -> CommitResult {
     let transaction_id = context.world.new_uuid().to_string();
@@ -132,9 +118,7 @@ pub async fn commit(
         kept: vec![true; edit.groups.len()],
         carry: Carry::new(edit.groups.len()),
         tip: Tip::of(base),
-        tried: Vec::new(),
-        unresolved: None,
-        deadline: Instant::now() + Duration::from_millis(context.timeout_ms),
+        puts: Puts::new(store, root, context, &transaction_id),
     };
     committer.run().await
 }
@@ -155,16 +139,7 @@ struct Committer<'a> {
     kept: Vec<bool>,
     carry: Carry,
     tip: Tip,
-    tried: Vec<u64>,
-    /// A version that a put was sent for and that is not known to hold another's commit.
-    unresolved: Option<u64>,
-    deadline: Instant,
-}
-
-/// Who holds a version after a put.
-enum Holder {
-    Us,
-    Another,
+    puts: Puts<'a>,
 }
 
 impl Committer<'_> {
@@ -173,9 +148,9 @@ impl Committer<'_> {
             Ok(result) => result,
             Err(error) => CommitResult::Failed {
                 error: error.with("table", self.root),
-                all_taken_by_others: self.unresolved.is_none(),
+                all_taken_by_others: self.puts.unresolved.is_none(),
                 unused: self.carry.unused(None),
-                tried_versions: self.tried,
+                tried_versions: self.puts.tried,
             },
         }
     }
@@ -195,19 +170,19 @@ impl Committer<'_> {
             if !without_files && !self.kept.contains(&true) {
                 return Ok(CommitResult::NothingLeft {
                     groups_dropped: self.groups(false),
-                    versions_lost: self.tried.clone(),
+                    versions_lost: self.puts.tried.clone(),
                     unused: self.carry.unused(None),
                 });
             }
             let now_ms = self.context.world.now_ms();
             let assembled = self.intent.assemble(&self.tip, &self.kept, &self.carry.groups, version, now_ms)?;
             tracing::info!(version, attempt = races_lost + 1, groups = self.groups(true).len(), "committing");
-            match self.put(version, &assembled).await? {
+            match self.puts.put(version, &assembled.bytes).await? {
                 Holder::Us => return Ok(self.committed(version, assembled).await),
                 Holder::Another => races_lost += 1,
             }
             tracing::info!(version, "another writer holds the version; looking at what it did");
-            self.wait(races_lost, || {
+            self.puts.wait(races_lost, || {
                 Error::new(
                     ErrorKind::Conflict,
                     "other writers were faster with every version until the commit timeout; run again when fewer write",
@@ -219,7 +194,7 @@ impl Committer<'_> {
 
     async fn committed(&self, version: u64, assembled: Assembled) -> CommitResult {
         tracing::info!(version, groups_dropped = self.groups(false).len(), "committed");
-        let metadata = self.intent.configuration.map_or(&self.tip.metadata, |(metadata, _)| metadata);
+        let metadata = self.intent.configuration.and_then(|c| c.metadata.as_ref()).unwrap_or(&self.tip.metadata);
         let checksum = version_checksum::write(self.store, self.root, version, self.before(version), &assembled.bytes);
         if let Err(error) = checksum.await {
             tracing::debug!(version, %error, "the commit stands without a checksum of its version");
@@ -231,7 +206,7 @@ impl Committer<'_> {
             version,
             groups_done: self.groups(true),
             groups_dropped: self.groups(false),
-            versions_lost: self.tried.iter().copied().filter(|tried| *tried != version).collect(),
+            versions_lost: self.puts.tried.iter().copied().filter(|tried| *tried != version).collect(),
             unused: self.unused(),
             metrics: assembled.metrics,
         })
@@ -281,12 +256,12 @@ impl Committer<'_> {
     async fn catch_up(&mut self, from: u64) -> Result<u64> {
         let log = self.root.join(LOG_FOLDER);
         let after = commit_name(from - 1);
-        let listed = self.patiently(async || self.store.list_from(&log, &after).await).await?;
-        let known = if self.tried.last() == Some(&from) { Some(from) } else { None };
+        let listed = self.puts.patiently(async || self.store.list_from(&log, &after).await).await?;
+        let known = if self.puts.tried.last() == Some(&from) { Some(from) } else { None };
         let versions = listed.iter().filter_map(|info| version_of(info.location.file_name()));
         let Some(newest) = versions.chain(known).filter(|v| *v >= from).max() else { return Ok(from) };
         for version in from..=newest {
-            let Some(bytes) = self.read(version).await? else {
+            let Some(bytes) = self.puts.read(version).await? else {
                 return Err(Error::new(
                     ErrorKind::Conflict,
                     "the log no longer holds every commit since the table was loaded, so conflicts can't be ruled out; \
@@ -294,7 +269,7 @@ impl Committer<'_> {
                 )
                 .with("version", version));
             };
-            let winner = Winner::parse(&bytes, version, &self.location(version))?;
+            let winner = Winner::parse(&bytes, version, &self.puts.location(version))?;
             self.follow(winner)?;
         }
         Ok(newest + 1)
@@ -321,12 +296,14 @@ impl Committer<'_> {
     fn follow(&mut self, mut winner: Winner) -> Result<()> {
         self.in_our_spelling(&mut winner);
         let winner = &winner;
+        let configuration = self.intent.configuration;
         let own = OwnChanges {
-            metadata: self.intent.configuration.is_some(),
-            protocol: self.intent.configuration.is_some_and(|(_, protocol)| protocol.is_some()),
+            metadata: configuration.is_some_and(|c| c.metadata.is_some()),
+            protocol: configuration.is_some_and(|c| c.protocol.is_some()),
+            domains: configuration.iter().flat_map(|c| c.domains.keys().cloned()).collect(),
             nothing: self.intent.edit.history_only.is_some(),
         };
-        self.tip.follow(winner, &self.intent.base.state, own)?;
+        self.tip.follow(winner, &self.intent.base.state, &own)?;
         tracing::info!(
             version = winner.summary.version,
             operation = winner.summary.operation.as_deref().unwrap_or("unknown"),
@@ -371,110 +348,6 @@ impl Committer<'_> {
         }
         Ok(marked)
     }
-
-    /// Puts a version until it is known who holds it. The same bytes each time: whichever copy lands is the commit.
-    async fn put(&mut self, version: u64, assembled: &Assembled) -> Result<Holder> {
-        let location = self.location(version);
-        let bytes = Bytes::copy_from_slice(&assembled.bytes);
-        let mut failures = 0;
-        loop {
-            self.context.cancel.check()?;
-            if self.tried.last() != Some(&version) {
-                self.tried.push(version);
-            }
-            self.unresolved = Some(version);
-            let failure = match self.store.put_if_absent(&location, bytes.clone()).await {
-                Ok(PutOutcome::Created) => return Ok(Holder::Us),
-                Ok(PutOutcome::AlreadyExists) => None,
-                Err(error) => Some(error),
-            };
-            // The storage repeats requests by itself, so "exists" may mean that our own first request landed.
-            if let Some(held) = self.read(version).await? {
-                if Winner::parse(&held, version, &location)?.is_ours(self.intent.transaction_id) {
-                    return Ok(Holder::Us);
-                }
-                self.unresolved = None;
-                return Ok(Holder::Another);
-            }
-            failures += 1;
-            let give_up = failures >= PUT_FAILURES_MAX;
-            match failure {
-                Some(error) if give_up || error.kind() != ErrorKind::Unavailable => return Err(error),
-                None if give_up => return Err(contradiction(version).with("path", &location)),
-                failure => self.wait(failures, || failure.unwrap_or_else(|| contradiction(version))).await?,
-            }
-        }
-    }
-
-    /// A commit's bytes; `None` if it does not exist. Retries while the storage does not answer, and while the commit is
-    /// empty: a writer without atomic puts may be about to fill it.
-    async fn read(&self, version: u64) -> Result<Option<Bytes>> {
-        let location = self.location(version);
-        let empty = || {
-            Error::corrupt(
-                "another writer's commit is empty, so what it did to the table is not known; nothing was committed; run \
-                 again when it is filled, or restore it from a copy",
-            )
-            .with("path", &location)
-            .with("version", version)
-        };
-        let mut empty_reads = 0;
-        loop {
-            match self.patiently(async || self.store.get(&location).await).await {
-                Ok(bytes) if !bytes.trim_ascii().is_empty() => return Ok(Some(bytes)),
-                Ok(_) if empty_reads >= EMPTY_READS_MAX => return Err(empty()),
-                Ok(_) => {
-                    empty_reads += 1;
-                    self.wait(empty_reads, empty).await?;
-                }
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-                Err(error) => return Err(error.with("version", version)),
-            }
-        }
-    }
-
-    async fn patiently<T>(&self, request: impl AsyncFn() -> Result<T>) -> Result<T> {
-        let mut failures = 0;
-        loop {
-            match request().await {
-                Err(error) if error.kind() == ErrorKind::Unavailable => {
-                    failures += 1;
-                    self.wait(failures, || error).await?;
-                }
-                other => return other,
-            }
-        }
-    }
-
-    /// Waits before the next try; `timed_out` is the error once the time for retries is over.
-    async fn wait(&self, tries: u32, timed_out: impl FnOnce() -> Error) -> Result<()> {
-        let exponential = BACKOFF_FIRST.saturating_mul(1 << tries.min(12).saturating_sub(1)).min(BACKOFF_LAST);
-        // Writers that lost the same race must not meet again: between half and all of the wait.
-        let jitter = self.context.world.new_uuid().as_bytes()[15];
-        let mut left = exponential.mul_f64(0.5 + f64::from(jitter) / 512.0);
-        if Instant::now() + left >= self.deadline {
-            return Err(timed_out());
-        }
-        while !left.is_zero() {
-            self.context.cancel.check()?;
-            let tick = left.min(CANCEL_TICK);
-            tokio::time::sleep(tick).await;
-            left -= tick;
-        }
-        self.context.cancel.check()
-    }
-
-    fn location(&self, version: u64) -> Location {
-        self.root.join(&format!("{LOG_FOLDER}/{}", commit_name(version)))
-    }
-}
-
-fn contradiction(version: u64) -> Error {
-    Error::unavailable("the storage says that a commit exists, but does not return it").with("version", version)
-}
-
-fn commit_name(version: u64) -> String {
-    format!("{version:020}.json")
 }
 
 /// The version that a file of the log stands for: a commit, or a checkpoint, which proves that the version exists.

@@ -1,8 +1,8 @@
-//! Delta's own conflict rules: which changes of protocol and metadata by a winner a rewrite may ride over.
+//! Delta's own conflict rules: which changes of protocol, metadata and domains by a winner a commit may ride over.
 //!
 //! # Source
 //! Delta Spark `ConflictChecker.scala` (`checkProtocolCompatibility`, `checkNoMetadataUpdates`,
-//! `tryResolveMetadataUpdateConflict`).
+//! `tryResolveMetadataUpdateConflict`, `checkForUpdatedDomainMetadata`).
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,12 @@ use crate::features;
 use crate::winners::Winner;
 
 /// What our own commit changes beside files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OwnChanges {
     pub metadata: bool,
     pub protocol: bool,
+    /// Domains.
+    pub domains: Vec<String>,
     /// Not even files: the commit is for the history alone.
     pub nothing: bool,
 }
@@ -52,8 +54,8 @@ const IDENTITY_TAG: &str = "delta.identity.schemaUpdate";
 /// Checks that our commit may follow `winner`.
 ///
 /// # Errors
-/// `Conflict` with `DELTA_PROTOCOL_CHANGED` or `DELTA_METADATA_CHANGED`.
-pub(crate) fn check(protocol: &Protocol, metadata: &Metadata, winner: &Winner, own: OwnChanges) -> Result<()> {
+/// `Conflict` with `DELTA_PROTOCOL_CHANGED`, `DELTA_METADATA_CHANGED` or `DELTA_CONCURRENT_TRANSACTION`.
+pub(crate) fn check(protocol: &Protocol, metadata: &Metadata, winner: &Winner, own: &OwnChanges) -> Result<()> {
     if own.nothing {
         return Ok(());
     }
@@ -63,10 +65,20 @@ pub(crate) fn check(protocol: &Protocol, metadata: &Metadata, winner: &Winner, o
     if let Some(theirs) = &winner.metadata {
         check_metadata(metadata, theirs, winner, own)?;
     }
-    Ok(())
+    match winner.summary.domains_changed.iter().find(|domain| own.domains.contains(domain)) {
+        None => Ok(()),
+        Some(domain) => Err(with_winner(
+            Error::new(
+                ErrorKind::Conflict,
+                format!("another writer changed the metadata domain {domain} meanwhile; load the table and run again"),
+            )
+            .class("DELTA_CONCURRENT_TRANSACTION"),
+            winner,
+        )),
+    }
 }
 
-fn check_protocol(ours: &Protocol, theirs: &Protocol, winner: &Winner, own: OwnChanges) -> Result<()> {
+fn check_protocol(ours: &Protocol, theirs: &Protocol, winner: &Winner, own: &OwnChanges) -> Result<()> {
     if own.protocol {
         return Err(protocol_changed(winner, "both commits change the table's protocol"));
     }
@@ -77,7 +89,7 @@ fn check_protocol(ours: &Protocol, theirs: &Protocol, winner: &Winner, own: OwnC
     Ok(())
 }
 
-fn check_metadata(ours: &Metadata, theirs: &Metadata, winner: &Winner, own: OwnChanges) -> Result<()> {
+fn check_metadata(ours: &Metadata, theirs: &Metadata, winner: &Winner, own: &OwnChanges) -> Result<()> {
     if own.metadata {
         return Err(metadata_changed(winner, "both commits change the table's metadata"));
     }

@@ -79,10 +79,10 @@ fn a_winners_metadata_is_ridden_over_only_if_rows_and_rules_stay() {
     ];
     for (name, theirs, rides) in cases {
         let winner = Winner { metadata: Some(theirs), ..Winner::default() };
-        let found = class(check(&protocol(&[]), &with(&[]), &winner, OwnChanges::default()));
+        let found = class(check(&protocol(&[]), &with(&[]), &winner, &OwnChanges::default()));
         assert_eq!(found, (!rides).then(|| "DELTA_METADATA_CHANGED".to_string()), "{name}");
         let own = OwnChanges { metadata: true, ..OwnChanges::default() };
-        let found = class(check(&protocol(&[]), &with(&[]), &winner, own));
+        let found = class(check(&protocol(&[]), &with(&[]), &winner, &own));
         assert_eq!(found.as_deref(), Some("DELTA_METADATA_CHANGED"), "{name} against a change of our own");
     }
 }
@@ -93,7 +93,7 @@ fn identity_columns_that_moved_on_change_no_row() {
         metadata: Some(Metadata { schema_string: SCHEMA.replace(r#""k":"v""#, r#""k":"w""#), ..metadata(&[]) }),
         ..Winner::default()
     };
-    let run = |winner: &Winner| class(check(&protocol(&[]), &metadata(&[]), winner, OwnChanges::default()));
+    let run = |winner: &Winner| class(check(&protocol(&[]), &metadata(&[]), winner, &OwnChanges::default()));
     assert_eq!(run(&winner).as_deref(), Some("DELTA_METADATA_CHANGED"));
     let tags = serde_json::from_str(r#"{"delta.identity.schemaUpdate":"true"}"#).unwrap();
     winner.info = CommitInfo { tags: Some(tags), ..CommitInfo::default() };
@@ -104,7 +104,7 @@ fn identity_columns_that_moved_on_change_no_row() {
 fn a_winners_protocol_may_grow_but_not_shrink() {
     let grew = Winner { protocol: Some(protocol(&["appendOnly", "deletionVectors"])), ..Winner::default() };
     let shrank = Winner { protocol: Some(protocol(&[])), ..Winner::default() };
-    let run = |winner: &Winner, own| class(check(&protocol(&["appendOnly"]), &metadata(&[]), winner, own));
+    let run = |winner: &Winner, own| class(check(&protocol(&["appendOnly"]), &metadata(&[]), winner, &own));
     assert_eq!(run(&grew, OwnChanges::default()), None);
     assert_eq!(run(&shrank, OwnChanges::default()).as_deref(), Some("DELTA_PROTOCOL_CHANGED"));
     let own = OwnChanges { protocol: true, ..OwnChanges::default() };
@@ -116,8 +116,20 @@ fn a_conflict_names_the_winner() {
     let mut winner = Winner { protocol: Some(protocol(&[])), ..Winner::default() };
     winner.summary.version = 7;
     winner.summary.operation = Some("UPGRADE PROTOCOL".into());
-    let error = check(&protocol(&["appendOnly"]), &metadata(&[]), &winner, OwnChanges::default()).unwrap_err();
+    let error = check(&protocol(&["appendOnly"]), &metadata(&[]), &winner, &OwnChanges::default()).unwrap_err();
     assert_eq!(error.context_value("version"), Some("7"));
     assert_eq!(error.context_value("operation"), Some("UPGRADE PROTOCOL"));
     assert!(error.message().contains("dropped the feature appendOnly"));
+}
+
+#[test]
+fn two_changes_of_one_domain_are_a_conflict() {
+    let mut winner = Winner::default();
+    winner.summary.domains_changed = ["delta.clustering", "delta.rowTracking"].map(str::to_owned).into();
+    let run = |domains: &[&str]| {
+        let own = OwnChanges { domains: domains.iter().map(ToString::to_string).collect(), ..OwnChanges::default() };
+        class(check(&protocol(&[]), &metadata(&[]), &winner, &own))
+    };
+    assert_eq!(run(&["delta.clustering"]).as_deref(), Some("DELTA_CONCURRENT_TRANSACTION"));
+    assert_eq!((run(&["other"]), run(&[])), (None, None));
 }

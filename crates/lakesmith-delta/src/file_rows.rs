@@ -52,18 +52,9 @@ impl<'a> FileRows<'a> {
 
     /// Appends the selected rows of a batch.
     pub(crate) fn push(&mut self, batch: ScanMetadata) -> Result<()> {
-        let (data, selected) = batch.scan_files.into_parts();
-        let batch = data
-            .try_into_record_batch()
-            .map_err(|e| Error::internal("the kernel's rows are not an Arrow batch").caused_by(e))?;
+        let (batch, selected) = parts(batch)?;
         let columns = Columns::of(&batch)?;
-        for row in 0..batch.num_rows() {
-            // A selection shorter than the batch selects the rest.
-            if selected.get(row).copied().unwrap_or(true) {
-                self.push_row(&columns, row)?;
-            }
-        }
-        Ok(())
+        selected.rows(&batch).try_for_each(|row| self.push_row(&columns, row))
     }
 
     fn push_row(&mut self, columns: &Columns<'_>, row: usize) -> Result<()> {
@@ -154,6 +145,35 @@ impl<'a> FileRows<'a> {
 
     pub(crate) fn finish(self) -> FileTable {
         self.builder.finish()
+    }
+}
+
+/// Hands over path and statistics of every live file of a batch.
+pub(crate) fn each_statistics(
+    batch: ScanMetadata,
+    each: &mut dyn FnMut(&str, Option<&str>) -> Result<()>,
+) -> Result<()> {
+    let (batch, selected) = parts(batch)?;
+    let paths = strings(batch.column_by_name("path"), "path")?;
+    let stats = strings(batch.column_by_name("stats"), "stats")?;
+    selected.rows(&batch).try_for_each(|row| each(paths.value(row), (!stats.is_null(row)).then(|| stats.value(row))))
+}
+
+fn parts(batch: ScanMetadata) -> Result<(RecordBatch, Selected)> {
+    let (data, selected) = batch.scan_files.into_parts();
+    let batch = data
+        .try_into_record_batch()
+        .map_err(|e| Error::internal("the kernel's rows are not an Arrow batch").caused_by(e))?;
+    Ok((batch, Selected(selected)))
+}
+
+/// Which rows of a batch count.
+struct Selected(Vec<bool>);
+
+impl Selected {
+    fn rows(&self, batch: &RecordBatch) -> impl Iterator<Item = usize> {
+        // A selection shorter than the batch selects the rest.
+        (0..batch.num_rows()).filter(|row| self.0.get(*row).copied().unwrap_or(true))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use delta_kernel::Engine;
-use delta_kernel::scan::StatsOptions;
+use delta_kernel::scan::{ScanMetadata, StatsOptions};
 use delta_kernel::snapshot::{Snapshot, SnapshotRef};
 use lakesmith_core::op::TimeTravel;
 use lakesmith_core::table::{FileTable, Schema};
@@ -148,7 +148,8 @@ async fn explain(store: &Store, root: &Location, version: Option<u64>) -> Option
     }
 }
 
-fn build(engine: &dyn Engine, version: Option<u64>) -> delta_kernel::KernelResult<SnapshotRef> {
+/// The version, or the newest one.
+pub(crate) fn build(engine: &dyn Engine, version: Option<u64>) -> delta_kernel::KernelResult<SnapshotRef> {
     let builder = Snapshot::builder_for(KERNEL_ROOT);
     match version {
         Some(version) => builder.at_version(version).build(engine),
@@ -248,18 +249,34 @@ impl Loader<'_> {
         stats: StatsOptions,
         enough: impl Fn(&FileRows<'_>) -> bool,
     ) -> Result<Option<FileTable>> {
-        let failed = |e| translate(e, self.root).with("version", self.snapshot.version());
-        let scan =
-            self.snapshot.clone().scan_builder().with_stats(stats).without_row_transforms().build().map_err(failed)?;
         let mut rows = FileRows::new(self.root, schema, partition_columns, needs.stats)?;
-        for batch in scan.scan_metadata(self.engine).map_err(failed)? {
-            rows.push(batch.map_err(failed)?).map_err(|e| e.with("table", self.root))?;
-            if !enough(&rows) {
-                return Ok(None);
-            }
+        let whole = scan(self.engine, self.root, self.snapshot, stats, &mut |batch| {
+            rows.push(batch).map_err(|e| e.with("table", self.root))?;
+            Ok(enough(&rows))
+        })?;
+        if !whole {
+            return Ok(None);
         }
         Ok(Some(rows.finish()))
     }
+}
+
+/// Hands the live files over, batch by batch, until `each` says that it is enough; true if that were all.
+pub(crate) fn scan(
+    engine: &dyn Engine,
+    root: &Location,
+    snapshot: &SnapshotRef,
+    stats: StatsOptions,
+    each: &mut dyn FnMut(ScanMetadata) -> Result<bool>,
+) -> Result<bool> {
+    let failed = |e| translate(e, root).with("version", snapshot.version());
+    let scan = snapshot.clone().scan_builder().with_stats(stats).without_row_transforms().build().map_err(failed)?;
+    for batch in scan.scan_metadata(engine).map_err(failed)? {
+        if !each(batch.map_err(failed)?)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The kernel's action as ours: both have the log's own JSON form.

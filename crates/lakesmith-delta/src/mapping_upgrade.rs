@@ -1,5 +1,5 @@
-//! Column mapping for a table that had none: every field gets an id, and its name becomes its physical name, so that the
-//! files stay as they are.
+//! Column mapping for a table that had none: every field gets an id and a physical name. Where there are files, that is
+//! the field's name, so that they stay as they are.
 //!
 //! # Source
 //! Delta PROTOCOL.md, "Column Mapping"; Delta Spark `DeltaColumnMapping.assignColumnIdAndPhysicalName`.
@@ -9,24 +9,30 @@ use serde_json::{Map, Value};
 
 use crate::schema::{COLUMN_ID, NESTED_IDS, PHYSICAL_NAME};
 
-/// The schema with ids above `max_id` and physical names, and the highest id given.
+/// The schema with ids above `max_id` and the physical names that `physical` makes of the fields' names, and the highest
+/// id given.
 ///
 /// # Errors
 /// `Corrupt` if the text is no schema; `Unsupported` if a field carries an id or a physical name already, which may name
 /// other columns than the files hold.
-pub(crate) fn with_mapping(schema_string: &str, max_id: i64) -> Result<(String, i64)> {
+pub(crate) fn with_mapping(
+    schema_string: &str,
+    max_id: i64,
+    physical: &mut dyn FnMut(&str) -> String,
+) -> Result<(String, i64)> {
     let mut schema: Value = serde_json::from_str(schema_string)
         .map_err(|e| Error::corrupt("the table's schema is not valid JSON").caused_by(e))?;
-    let mut ids = Ids { last: max_id };
+    let mut ids = Ids { last: max_id, physical };
     ids.walk(&mut schema)?;
     Ok((schema.to_string(), ids.last))
 }
 
-struct Ids {
+struct Ids<'a> {
     last: i64,
+    physical: &'a mut dyn FnMut(&str) -> String,
 }
 
-impl Ids {
+impl Ids<'_> {
     /// A field comes before those inside it, and those before its next sibling.
     fn walk(&mut self, data_type: &mut Value) -> Result<()> {
         let Some(object) = data_type.as_object_mut() else { return Ok(()) };
@@ -65,7 +71,7 @@ impl Ids {
         }
         self.last += 1;
         metadata.insert(COLUMN_ID.to_owned(), self.last.into());
-        metadata.insert(PHYSICAL_NAME.to_owned(), name.into());
+        metadata.insert(PHYSICAL_NAME.to_owned(), (self.physical)(&name).into());
         Ok(())
     }
 }
@@ -92,7 +98,7 @@ mod tests {
             "valueType": structure(&[field("v", json!("long"))]), "valueContainsNull": true});
         let schema =
             structure(&[field("a b", inner.clone()), field("l", list), field("m", map), field("z", json!("long"))]);
-        let (text, last) = with_mapping(&schema.to_string(), 10).unwrap();
+        let (text, last) = with_mapping(&schema.to_string(), 10, &mut str::to_owned).unwrap();
         let mut found = Vec::new();
         let mut names = Vec::new();
         fn walk(value: &Value, found: &mut Vec<i64>, names: &mut Vec<String>) {
@@ -118,8 +124,8 @@ mod tests {
     fn leftovers_of_an_earlier_mapping_are_refused() {
         let mut old = field("a", json!("long"));
         old["metadata"] = json!({PHYSICAL_NAME: "col-1"});
-        let error = with_mapping(&structure(&[old]).to_string(), 0).unwrap_err();
+        let error = with_mapping(&structure(&[old]).to_string(), 0, &mut str::to_owned).unwrap_err();
         assert_eq!(error.kind(), lakesmith_core::ErrorKind::Unsupported);
-        assert!(with_mapping("{", 0).is_err());
+        assert!(with_mapping("{", 0, &mut str::to_owned).is_err());
     }
 }

@@ -6,26 +6,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lakesmith_core::op::AlterProperties;
-use lakesmith_core::table::{DataType, Schema, TableState};
+use lakesmith_core::table::{DataType, TableState};
 use lakesmith_core::{Error, Result};
 
+use crate::features::{READER_VERSION_FEATURES, WRITER_VERSION_FEATURES};
 use crate::log_state::DeltaTable;
 use crate::mapping_upgrade::with_mapping;
 use crate::property_rules::{Rule, check, known, strip_delta};
 use crate::retention::{FILE_RETENTION, LOG_RETENTION, RetentionProperty};
 use crate::schema::{find_column, parse_column_list};
+use crate::schema_text::tree;
 use crate::{actions, features};
 
-const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
+pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const STATS_COLUMNS: &str = "delta.dataSkippingStatsColumns";
 
-/// What a change of properties makes of a table.
-#[derive(Debug, Clone)]
+/// What a commit that leaves the files alone makes of a table.
+#[derive(Debug, Clone, Default)]
 pub struct NewConfiguration {
-    /// Metadata with the new properties.
-    pub metadata: actions::Metadata,
-    /// The protocol, if a property enables a feature that the table lacks.
+    /// The metadata, if it changes.
+    pub metadata: Option<actions::Metadata>,
+    /// The protocol, if the table lacks a feature.
     pub protocol: Option<actions::Protocol>,
+    /// Domains that change, and their new configuration.
+    pub domains: BTreeMap<String, String>,
 }
 
 /// Checks a change of properties and applies it.
@@ -35,13 +39,7 @@ pub struct NewConfiguration {
 /// more than new metadata.
 pub fn validate_properties(table: &DeltaTable, options: &AlterProperties) -> Result<NewConfiguration> {
     let state = &table.state;
-    let mut change = Change {
-        state,
-        properties: state.properties.clone(),
-        description: state.description.clone(),
-        features: BTreeSet::new(),
-        maps_columns: false,
-    };
+    let mut change = Change::new(state, false);
     for (key, value) in &options.set {
         change.set(key, value, options.allow_arbitrary).map_err(|e| e.with("path", &state.location))?;
     }
@@ -55,26 +53,46 @@ pub fn validate_properties(table: &DeltaTable, options: &AlterProperties) -> Res
     metadata.configuration = change.properties.into_iter().collect();
     if change.maps_columns {
         let given = metadata.configuration.get(MAX_COLUMN_ID).and_then(|v| v.trim().parse().ok()).unwrap_or(0);
-        let (schema, max_id) =
-            with_mapping(&metadata.schema_string, given).map_err(|e| e.with("path", &state.location))?;
+        let (schema, max_id) = with_mapping(&metadata.schema_string, given, &mut str::to_owned)
+            .map_err(|e| e.with("path", &state.location))?;
         metadata.schema_string = schema;
         metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), max_id.to_string());
     }
     metadata.description = change.description;
-    Ok(NewConfiguration { metadata, protocol: (protocol != table.log.protocol).then_some(protocol) })
+    Ok(NewConfiguration {
+        metadata: Some(metadata),
+        protocol: (protocol != table.log.protocol).then_some(protocol),
+        domains: BTreeMap::new(),
+    })
 }
 
-struct Change<'a> {
+pub(crate) struct Change<'a> {
     state: &'a TableState,
-    properties: BTreeMap<String, String>,
-    description: Option<String>,
-    features: BTreeSet<String>,
-    /// Column mapping by name is being enabled.
-    maps_columns: bool,
+    /// The table is new, so no file stands in the way.
+    creates: bool,
+    pub(crate) properties: BTreeMap<String, String>,
+    pub(crate) description: Option<String>,
+    pub(crate) features: BTreeSet<String>,
+    /// Column mapping is being enabled.
+    pub(crate) maps_columns: bool,
+    /// Reader and writer version that a new table is to have at least.
+    pub(crate) versions: (u32, u32),
 }
 
-impl Change<'_> {
-    fn set(&mut self, key: &str, value: &str, allow_arbitrary: bool) -> Result<()> {
+impl<'a> Change<'a> {
+    pub(crate) fn new(state: &'a TableState, creates: bool) -> Self {
+        Self {
+            state,
+            creates,
+            properties: state.properties.clone(),
+            description: state.description.clone(),
+            features: BTreeSet::new(),
+            maps_columns: false,
+            versions: (1, 2),
+        }
+    }
+
+    pub(crate) fn set(&mut self, key: &str, value: &str, allow_arbitrary: bool) -> Result<()> {
         match key.to_ascii_lowercase().as_str() {
             "location" => return Err(Error::usage("the location of a table can't be changed by a property")),
             "provider" => return Err(Error::usage("the provider of a table can't be changed by a property")),
@@ -121,6 +139,8 @@ impl Change<'_> {
         let current = current.as_deref();
         let was_on = current.is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let feature = match key {
+            "delta.minReaderVersion" if self.creates => return asked_version(key, value, &mut self.versions.0),
+            "delta.minWriterVersion" if self.creates => return asked_version(key, value, &mut self.versions.1),
             "delta.minReaderVersion" => return at_most(key, value, self.state.min_reader_version),
             "delta.minWriterVersion" => return at_most(key, value, self.state.min_writer_version),
             "delta.columnMapping.mode" if mode(value) == mode(current.unwrap_or("none")) => None,
@@ -132,6 +152,10 @@ impl Change<'_> {
             "delta.enableInCommitTimestamps" if on => Some("inCommitTimestamp"),
             "delta.enableInCommitTimestamps" if was_on => {
                 return Err(needs_engine(key, "the times of later commits would fall back to those of the files"));
+            }
+            "delta.enableRowTracking" if on && self.creates => {
+                self.features.insert("domainMetadata".to_owned());
+                Some("rowTracking")
             }
             "delta.enableRowTracking" if on && !was_on => {
                 return Err(needs_engine(key, "every existing file needs row ids first"));
@@ -167,7 +191,8 @@ impl Change<'_> {
 
     /// Prepares the only change of mode that leaves the files alone.
     fn map_columns(&mut self, to: &str, from: &str) -> Result<()> {
-        if (mode(from).as_str(), mode(to).as_str()) != ("none", "name") {
+        let possible = self.creates || (mode(from).as_str(), mode(to).as_str()) == ("none", "name");
+        if !possible {
             return Err(Error::unsupported(format!(
                 "Changing column mapping mode from '{from}' to '{to}' is not supported."
             ))
@@ -210,9 +235,13 @@ impl Change<'_> {
         }
         if feature.eq_ignore_ascii_case("clustering") {
             return Err(Error::usage(
-                "the feature 'clustering' can't be set as a property; use ALTER TABLE … CLUSTER BY",
+                "the feature 'clustering' can't be set as a property; use CLUSTER BY in CREATE TABLE or ALTER TABLE",
             )
-            .class("DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"));
+            .class(if self.creates {
+                "DELTA_CREATE_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"
+            } else {
+                "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"
+            }));
         }
         match ADDABLE.iter().find(|f| f.eq_ignore_ascii_case(feature)) {
             Some(feature) => {
@@ -262,7 +291,7 @@ impl Change<'_> {
     }
 
     /// A log that is cleaned up before the files it removed would leave files that nobody can name.
-    fn check_retention(&self) -> Result<()> {
+    pub(crate) fn check_retention(&self) -> Result<()> {
         let (log, files) = (LOG_RETENTION.key, FILE_RETENTION.key);
         let changed = |key: &str| self.properties.get(key) != self.state.properties.get(key);
         let of = |retention: &RetentionProperty| {
@@ -296,6 +325,19 @@ fn needs_engine(key: &str, why: &str) -> Error {
         .with("property", key)
 }
 
+/// The version that a statement asks for.
+fn asked_version(key: &str, value: &str, version: &mut u32) -> Result<()> {
+    let most = if key == "delta.minReaderVersion" { READER_VERSION_FEATURES } else { WRITER_VERSION_FEATURES };
+    let wanted: u32 = value.trim().parse().unwrap_or(u32::MAX);
+    if wanted > most {
+        return Err(Error::unsupported(format!("{key} = {wanted} is not known; the highest is {most}"))
+            .class("DELTA_INVALID_PROTOCOL_VERSION")
+            .with("property", key));
+    }
+    *version = wanted;
+    Ok(())
+}
+
 /// Versions are no properties: they stay out of the configuration, and an upgrade goes by feature.
 fn at_most(key: &str, value: &str, current: u32) -> Result<()> {
     let wanted: u32 = value.trim().parse().unwrap_or(u32::MAX);
@@ -317,7 +359,7 @@ fn check_stats_columns(state: &TableState, list: &str) -> Result<()> {
     for path in parse_column_list(list).map_err(|e| e.with("property", STATS_COLUMNS))? {
         let shown = path.join(".");
         let found = find_column(&state.schema, &path).ok_or_else(|| {
-            Error::usage(format!("Couldn't find column {shown} in:\n{}", tree(&state.schema)))
+            Error::usage(format!("Couldn't find column {shown} in:\n{}", tree(&state.schema.fields)))
                 .class("DELTA_COLUMN_NOT_FOUND_IN_SCHEMA")
                 .with("column", &shown)
         })?;
@@ -343,12 +385,4 @@ fn check_stats_columns(state: &TableState, list: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The top level of a schema as Spark prints it.
-fn tree(schema: &Schema) -> String {
-    let line = |f: &lakesmith_core::table::Field| {
-        format!(" |-- {}: {} (nullable = {})", f.name, f.data_type.simple_string(), f.nullable)
-    };
-    std::iter::once("root".to_string()).chain(schema.fields.iter().map(line)).collect::<Vec<_>>().join("\n")
 }

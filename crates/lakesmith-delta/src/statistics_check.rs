@@ -8,11 +8,8 @@ use lakesmith_core::table::{DataType, LeafStats, Scalar};
 use serde_json::Value;
 
 use crate::DeltaTable;
-use crate::partition_value::typed;
+use crate::bound_values::{nested, value, widened};
 use crate::stats::{has_bounds, physical_field};
-
-/// A maximum may lack what its cut to milliseconds took away.
-const LOST_MICROS: i64 = 999;
 
 /// What was found in a data file.
 #[derive(Debug, Clone, Copy)]
@@ -71,26 +68,6 @@ pub fn contradictions(table: &DeltaTable, statistics: &str, held: Held<'_>) -> V
         }
     }
     found
-}
-
-fn nested<'a>(value: &'a Value, path: &[String]) -> Option<&'a Value> {
-    path.iter().try_fold(value, |value, part| value.get(part)).filter(|v| !v.is_null())
-}
-
-fn value(data_type: &DataType, json: &Value) -> Option<Scalar> {
-    match json {
-        Value::String(text) => typed(data_type, text),
-        Value::Number(number) => typed(data_type, &number.to_string()),
-        _ => None,
-    }
-}
-
-fn widened(max: Scalar) -> Scalar {
-    match max {
-        Scalar::Timestamp(micros) => Scalar::Timestamp(micros.saturating_add(LOST_MICROS)),
-        Scalar::TimestampNtz(micros) => Scalar::TimestampNtz(micros.saturating_add(LOST_MICROS)),
-        other => other,
-    }
 }
 
 /// Types whose bounds are neither cut nor written in several ways.

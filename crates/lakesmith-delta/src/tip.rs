@@ -46,7 +46,7 @@ impl Tip {
     /// # Errors
     /// `Conflict` as [`check`], `Unsupported` if the winner enabled a feature that we can't write, `Corrupt` if its
     /// domain or its timestamp is malformed.
-    pub(crate) fn follow(&mut self, winner: &Winner, base: &TableState, own: OwnChanges) -> Result<()> {
+    pub(crate) fn follow(&mut self, winner: &Winner, base: &TableState, own: &OwnChanges) -> Result<()> {
         check(&self.protocol, &self.metadata, winner, own)?;
         if let Some(metadata) = &winner.metadata {
             self.metadata = metadata.clone();

@@ -7,13 +7,12 @@ use lakesmith_core::table::{FileTable, Schema, TableState};
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::Location;
 
+use crate::clustering::CLUSTERING_DOMAIN;
 use crate::log_state::{DeltaTable, LogState};
 use crate::log_view::LogView;
 use crate::schema::{ColumnMapping, logical_path, parse_schema};
 use crate::tip::ROW_TRACKING_DOMAIN;
 use crate::{actions, features};
-
-const CLUSTERING_DOMAIN: &str = "delta.clustering";
 
 /// What the log says of one version, its files apart.
 #[derive(Debug)]

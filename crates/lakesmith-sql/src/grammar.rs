@@ -12,18 +12,18 @@ use crate::parser::Parser;
 use crate::statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef};
 use crate::suggest::nearest;
 use crate::token::{self, Kind, Token};
-use crate::vacuum;
+use crate::{create, vacuum};
 
 /// First words of the statements that this room understands.
-const OURS: [&str; 9] = ["OPTIMIZE", "REORG", "VACUUM", "DESCRIBE", "DESC", "SHOW", "ALTER", "SET", "RESET"];
+const OURS: [&str; 10] = ["OPTIMIZE", "REORG", "VACUUM", "DESCRIBE", "DESC", "SHOW", "ALTER", "CREATE", "SET", "RESET"];
 
 /// First words of statements that need a query engine.
-const QUERIES: [&str; 50] = [
-    "SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "INSERT", "DELETE", "UPDATE", "MERGE", "CREATE",
-    "REPLACE", "DROP", "TRUNCATE", "RESTORE", "CALL", "ANALYZE", "EXPLAIN", "USE", "REFRESH", "CACHE", "UNCACHE",
-    "CLEAR", "MSCK", "REPAIR", "CONVERT", "FSCK", "GENERATE", "CLONE", "ADD", "LIST", "LOAD", "COMMENT", "GRANT",
-    "REVOKE", "DECLARE", "EXECUTE", "BEGIN", "COPY", "UNLOAD", "EXPORT", "IMPORT", "LOCK", "UNLOCK", "START", "COMMIT",
-    "ROLLBACK", "UNDROP", "DFS",
+const QUERIES: [&str; 49] = [
+    "SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "INSERT", "DELETE", "UPDATE", "MERGE", "REPLACE",
+    "DROP", "TRUNCATE", "RESTORE", "CALL", "ANALYZE", "EXPLAIN", "USE", "REFRESH", "CACHE", "UNCACHE", "CLEAR", "MSCK",
+    "REPAIR", "CONVERT", "FSCK", "GENERATE", "CLONE", "ADD", "LIST", "LOAD", "COMMENT", "GRANT", "REVOKE", "DECLARE",
+    "EXECUTE", "BEGIN", "COPY", "UNLOAD", "EXPORT", "IMPORT", "LOCK", "UNLOCK", "START", "COMMIT", "ROLLBACK",
+    "UNDROP", "DFS",
 ];
 
 /// Reads statements separated by `;`. Text without a statement gives none.
@@ -80,8 +80,12 @@ fn kind(p: &mut Parser<'_>) -> Result<Option<StatementKind>> {
         _ if is_describe && p.word_at(0, "DETAIL") && !p.symbol_at(1, ".") => detail(p)?,
         _ if is_describe && p.word_at(0, "HISTORY") && !p.symbol_at(1, ".") => history(p)?,
         "SHOW" if p.eat_word("TBLPROPERTIES") => show_properties(p)?,
-        "ALTER" if p.eat_word("TABLE") => match alter_properties(p)? {
+        "ALTER" if p.eat_word("TABLE") => match alter(p)? {
             Some(altered) => altered,
+            None => return Ok(None),
+        },
+        "CREATE" => match create::statement(p)? {
+            Some(created) => created,
             None => return Ok(None),
         },
         "SET" => return set(p).map(Some),
@@ -206,12 +210,21 @@ fn show_properties(p: &mut Parser<'_>) -> Result<(TableRef, StatementOp)> {
     Ok((table, StatementOp::ShowProperties { key }))
 }
 
-/// `ALTER TABLE t SET | UNSET TBLPROPERTIES …`; `None` for other ALTER TABLE statements.
-fn alter_properties(p: &mut Parser<'_>) -> Result<Option<(TableRef, StatementOp)>> {
+/// `ALTER TABLE t SET | UNSET TBLPROPERTIES … | CLUSTER BY …`; `None` for other ALTER TABLE statements.
+fn alter(p: &mut Parser<'_>) -> Result<Option<(TableRef, StatementOp)>> {
     let table = table(p)?;
+    if p.eat_words(&["CLUSTER", "BY"]) {
+        let columns = if p.eat_word("NONE") { Vec::new() } else { create::cluster_columns(p)? };
+        p.expect_end("the end of the statement")?;
+        return Ok(Some((table, StatementOp::ClusterBy { columns })));
+    }
     let is_set = p.eat_words(&["SET", "TBLPROPERTIES"]);
     if !is_set && !p.eat_words(&["UNSET", "TBLPROPERTIES"]) {
-        return if p.at_end() { Err(p.unexpected("SET TBLPROPERTIES or UNSET TBLPROPERTIES")) } else { Ok(None) };
+        return if p.at_end() {
+            Err(p.unexpected("SET TBLPROPERTIES, UNSET TBLPROPERTIES or CLUSTER BY"))
+        } else {
+            Ok(None)
+        };
     }
     let if_exists = !is_set && p.eat_words(&["IF", "EXISTS"]);
     let place = p.peek().place;
@@ -241,7 +254,7 @@ fn alter_properties(p: &mut Parser<'_>) -> Result<Option<(TableRef, StatementOp)
     Ok(Some((table, StatementOp::AlterProperties { set, unset, if_exists })))
 }
 
-fn property_list(p: &mut Parser<'_>) -> Result<Vec<(String, Option<String>)>> {
+pub(crate) fn property_list(p: &mut Parser<'_>) -> Result<Vec<(String, Option<String>)>> {
     p.expect_symbol("(")?;
     let mut properties = Vec::new();
     loop {
@@ -285,7 +298,7 @@ fn property_value(p: &mut Parser<'_>) -> Option<String> {
     })
 }
 
-fn string(p: &mut Parser<'_>) -> Option<String> {
+pub(crate) fn string(p: &mut Parser<'_>) -> Option<String> {
     let Kind::Text(value) = &p.peek().kind else { return None };
     let value = value.clone();
     p.advance();

@@ -5,8 +5,10 @@
 //! text --tokens--> Statement { kind, span, text } --to_operation(Settings)--> lakesmith_core::op::Operation
 //! ```
 //!
-//! Statements that need a query engine (SELECT, INSERT, CREATE TABLE …) are recognised and carried as text.
+//! Statements that need a query engine (SELECT, INSERT, CREATE TABLE … AS SELECT …) are recognised and carried as text.
 
+mod column_type;
+mod create;
 mod diagnostic;
 mod expression;
 mod grammar;
@@ -27,4 +29,4 @@ pub use grammar::{parse, parse_predicate};
 pub use operation::to_operation;
 pub use settings::{Settings, is_secret_setting, shown};
 pub use settings_table::{Setting, readable as readable_setting, settings_reference};
-pub use statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef, VacuumClauses};
+pub use statement::{CreateClauses, Predicate, Span, Statement, StatementKind, StatementOp, TableRef, VacuumClauses};

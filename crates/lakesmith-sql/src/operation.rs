@@ -3,11 +3,12 @@
 use lakesmith_core::Result;
 use lakesmith_core::layout::Curve;
 use lakesmith_core::op::{
-    AlterProperties, HistoryOptions, Operation, OptimizeOptions, OrderBy, ReorgOptions, TimeTravel, VacuumOptions,
+    AlterProperties, ClusterBy, CreateTable, HistoryOptions, Operation, OptimizeOptions, OrderBy, ReorgOptions,
+    TimeTravel, VacuumOptions,
 };
 
 use crate::settings::Settings;
-use crate::statement::{Predicate, StatementOp};
+use crate::statement::{CreateClauses, Predicate, StatementOp};
 
 /// The operation that a statement asks for, with the session's settings.
 ///
@@ -54,6 +55,24 @@ pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> 
             user_metadata: settings.user_metadata(),
             dry_run: false,
         }),
+        StatementOp::ClusterBy { columns } => {
+            Operation::ClusterBy(ClusterBy { columns: columns.clone(), user_metadata: settings.user_metadata() })
+        }
+        StatementOp::CreateTable(clauses) => {
+            let CreateClauses { if_not_exists, schema, partition_by, cluster_by, comment, properties, location } =
+                clauses.as_ref().clone();
+            Operation::CreateTable(CreateTable {
+                schema,
+                if_not_exists,
+                partition_by,
+                cluster_by,
+                comment,
+                properties,
+                location,
+                allow_arbitrary: settings.allow_arbitrary_properties(),
+                user_metadata: settings.user_metadata(),
+            })
+        }
     })
 }
 

@@ -1,15 +1,19 @@
 //! The settings of a session: what SET wrote, and what it means for operations.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-use lakesmith_core::op::{Compat, FileSizes, OptimizeOptions, ReorgOptions, RewriteLimits, VacuumMode, VacuumOptions};
+use lakesmith_core::op::{
+    Compat, CubeSizes, FileSizes, OptimizeOptions, ReorgOptions, RewriteLimits, VacuumMode, VacuumOptions,
+};
 use lakesmith_core::units::parse_duration_ms;
 use lakesmith_core::{Error, Result};
 
 use crate::settings_table::{
-    self as table, ALLOW_ARBITRARY, BATCH_SIZE, COMMIT_TIMEOUT, COMPAT, DECLARATIONS, EXTENDED_COLUMNS, FORCE,
-    MAX_DELETED_ROWS_RATIO, MAX_FILE_SIZE, MAX_RECORDS_PER_FILE, MEMORY, MIN_FILE_SIZE, NO_WRITERS, PARQUET_CODEC,
-    RETENTION_CHECK, ROW_GROUP_ROWS, THREADS, USER_METADATA, VACUUM_LITE_ENABLED, VACUUM_LOGGING, VERIFY,
+    self as table, ALLOW_ARBITRARY, BATCH_SIZE, CLUSTERING_BUDGET, COMMIT_TIMEOUT, COMPAT, CUBE_MIN_SIZE,
+    CUBE_TARGET_SIZE, DECLARATIONS, EXTENDED_COLUMNS, FORCE, MAX_DELETED_ROWS_RATIO, MAX_FILE_SIZE,
+    MAX_RECORDS_PER_FILE, MEMORY, MIN_FILE_SIZE, NO_WRITERS, PARQUET_CODEC, RETENTION_CHECK, ROW_GROUP_ROWS,
+    SPILL_FOLDER, THREADS, USER_METADATA, VACUUM_LITE_ENABLED, VACUUM_LOGGING, VERIFY, ZORDER_STATS_CHECK,
 };
 use crate::suggest::nearest;
 
@@ -151,6 +155,14 @@ impl Settings {
         })
     }
 
+    fn cubes(&self) -> Result<CubeSizes> {
+        let default = CubeSizes::default();
+        Ok(CubeSizes {
+            min_bytes: self.read(CUBE_MIN_SIZE, table::bytes)?.unwrap_or(default.min_bytes),
+            target_bytes: self.read(CUBE_TARGET_SIZE, table::bytes)?.unwrap_or(default.target_bytes),
+        })
+    }
+
     /// Limits and habits of a rewrite.
     ///
     /// # Errors
@@ -171,6 +183,7 @@ impl Settings {
             compression: self.trimmed(PARQUET_CODEC).map(str::to_ascii_lowercase).or(default.compression),
             row_group_rows: self.read(ROW_GROUP_ROWS, number)?.unwrap_or(default.row_group_rows),
             user_metadata: self.user_metadata(),
+            spill_folder: self.get(SPILL_FOLDER).filter(|f| !f.is_empty()).map(PathBuf::from).or(default.spill_folder),
             ..default
         })
     }
@@ -184,6 +197,12 @@ impl Settings {
             sizes: self.sizes()?,
             compat: self.compat(),
             force: self.boolean(FORCE),
+            stats_check: self
+                .trimmed(ZORDER_STATS_CHECK)
+                .and_then(table::parse_boolean)
+                .unwrap_or(OptimizeOptions::default().stats_check),
+            cubes: self.cubes()?,
+            budget_bytes: self.read(CLUSTERING_BUDGET, table::bytes)?,
             limits: self.limits()?,
             ..OptimizeOptions::default()
         })
@@ -267,11 +286,18 @@ mod tests {
             (MAX_RECORDS_PER_FILE, "100"),
             (PARQUET_CODEC, "ZSTD"),
             (FORCE, "true"),
+            (ZORDER_STATS_CHECK, "FALSE"),
+            (CUBE_MIN_SIZE, "64k"),
+            (CUBE_TARGET_SIZE, "1m"),
+            (CLUSTERING_BUDGET, "10MiB"),
+            (SPILL_FOLDER, "/tmp/a b"),
             ("spark.executor.cores", "whatever"),
         ]);
         let options = settings.optimize_options().unwrap();
         assert_eq!(options.compat, Compat::Spark);
-        assert!(options.force);
+        assert!(options.force && !options.stats_check);
+        assert_eq!(options.cubes, CubeSizes { min_bytes: 65_536, target_bytes: 1 << 20 });
+        assert_eq!(options.budget_bytes, Some(10 << 20));
         assert_eq!(
             options.limits,
             RewriteLimits {
@@ -283,6 +309,7 @@ mod tests {
                 max_rows_per_file: Some(100),
                 compression: Some("zstd".into()),
                 user_metadata: Some("nightly; run".into()),
+                spill_folder: Some("/tmp/a b".into()),
                 ..RewriteLimits::default()
             }
         );
@@ -373,7 +400,7 @@ mod tests {
     #[test]
     fn documented_defaults_are_values_that_the_settings_take() {
         for setting in table::settings_reference() {
-            let words = ["one commit a run", "none", "that of the files read", "everywhere but on S3"];
+            let words = ["one commit a run", "none", "no limit", "that of the files read", "everywhere but on S3"];
             if !words.contains(&setting.default.as_str()) {
                 Settings::default().set(setting.key, &setting.default).unwrap();
             }

@@ -1,6 +1,6 @@
 //! Every session setting, declared once: its key, meaning, default and the values that it takes.
 
-use lakesmith_core::op::{Compat, FileSizes, RewriteLimits, VacuumOptions};
+use lakesmith_core::op::{Compat, CubeSizes, FileSizes, OptimizeOptions, RewriteLimits, VacuumOptions};
 use lakesmith_core::units::{bytes_text, duration_text, parse_bytes, parse_duration_ms};
 use lakesmith_core::{Error, Result};
 
@@ -24,6 +24,12 @@ pub(crate) const RETENTION_CHECK: &str = "spark.databricks.delta.retentionDurati
 pub(crate) const VACUUM_LOGGING: &str = "spark.databricks.delta.vacuum.logging.enabled";
 pub(crate) const VACUUM_LITE_ENABLED: &str = "spark.databricks.delta.vacuum.lite.enabled";
 pub(crate) const NO_WRITERS: &str = "lakesmith.vacuum.noWriters";
+pub(crate) const ZORDER_STATS_CHECK: &str = "spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled";
+pub(crate) const CUBE_MIN_SIZE: &str = "spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.threshold";
+pub(crate) const CUBE_TARGET_SIZE: &str =
+    "spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.targetCubeSize";
+pub(crate) const CLUSTERING_BUDGET: &str = "lakesmith.clustering.budget";
+pub(crate) const SPILL_FOLDER: &str = "lakesmith.spillDir";
 pub(crate) const EXTENDED_COLUMNS: &str = "lakesmith.sql.extendedColumns";
 
 /// One setting, for documentation.
@@ -80,7 +86,7 @@ const UTC: Takes = Takes::OneOf(&["UTC", "Z", "GMT", "Etc/UTC", "+00:00", "UTC+0
 
 const CODECS: Takes = Takes::OneOf(&["snappy", "zstd", "gzip", "lz4", "brotli", "lz4_raw", "none", "uncompressed"]);
 
-pub(crate) const DECLARATIONS: [Declaration; 21] = [
+pub(crate) const DECLARATIONS: [Declaration; 26] = [
     Declaration {
         key: MAX_FILE_SIZE,
         takes: Takes::Bytes(1),
@@ -179,6 +185,36 @@ pub(crate) const DECLARATIONS: [Declaration; 21] = [
         takes: Takes::Count(1),
         default: || RewriteLimits::default().row_group_rows.to_string(),
         meaning: "Rows a row group of a written file at most",
+    },
+    Declaration {
+        key: ZORDER_STATS_CHECK,
+        takes: Takes::Boolean,
+        default: || OptimizeOptions::default().stats_check.to_string(),
+        meaning: "OPTIMIZE refuses to order by columns without statistics",
+    },
+    Declaration {
+        key: CUBE_MIN_SIZE,
+        takes: Takes::Bytes(0),
+        default: || bytes_text(CubeSizes::default().min_bytes),
+        meaning: "On clustered tables, ordered runs of files of at least this size are finished",
+    },
+    Declaration {
+        key: CUBE_TARGET_SIZE,
+        takes: Takes::Bytes(1),
+        default: || bytes_text(CubeSizes::default().target_bytes),
+        meaning: "On clustered tables, bytes of input that are ordered together at most",
+    },
+    Declaration {
+        key: CLUSTERING_BUDGET,
+        takes: Takes::Bytes(1),
+        default: || "no limit".into(),
+        meaning: "On clustered tables, bytes of input that a run of OPTIMIZE orders at most, the worst first",
+    },
+    Declaration {
+        key: SPILL_FOLDER,
+        takes: Takes::Text,
+        default: || "that for temporary files".into(),
+        meaning: "Folder for what does not fit into the memory",
     },
     Declaration {
         key: RETENTION_CHECK,

@@ -1,7 +1,10 @@
 //! What SQL text parses into.
 
+use std::collections::BTreeMap;
+
 use lakesmith_core::op::{Inventory, VacuumMode};
 use lakesmith_core::predicate::Expr;
+use lakesmith_core::table::Schema;
 
 /// Where a statement stands in the text: lines and columns from 1 (columns count characters), offsets in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +88,25 @@ pub struct VacuumClauses {
     pub dry_run: bool,
 }
 
+/// The clauses of CREATE TABLE from column definitions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CreateClauses {
+    /// IF NOT EXISTS
+    pub if_not_exists: bool,
+    /// The columns.
+    pub schema: Schema,
+    /// PARTITIONED BY
+    pub partition_by: Vec<String>,
+    /// CLUSTER BY columns, as parts of their paths.
+    pub cluster_by: Vec<Vec<String>>,
+    /// COMMENT
+    pub comment: Option<String>,
+    /// TBLPROPERTIES
+    pub properties: BTreeMap<String, String>,
+    /// LOCATION
+    pub location: Option<String>,
+}
+
 /// Operations on one table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatementOp {
@@ -125,4 +147,11 @@ pub enum StatementOp {
         /// IF EXISTS
         if_exists: bool,
     },
+    /// ALTER TABLE … CLUSTER BY
+    ClusterBy {
+        /// Columns as parts of their paths; none: CLUSTER BY NONE.
+        columns: Vec<Vec<String>>,
+    },
+    /// CREATE TABLE from column definitions.
+    CreateTable(Box<CreateClauses>),
 }

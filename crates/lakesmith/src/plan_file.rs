@@ -222,6 +222,10 @@ fn operation(
             max_deleted_rows_ratio,
             compat,
             force,
+            full,
+            order_by,
+            cubes,
+            budget_bytes,
         } => {
             let mut options: OptimizeOptions = session.optimize_options()?;
             options.predicate = parse(&predicate)?;
@@ -229,7 +233,9 @@ fn operation(
             options.sizes.target_bytes = target_bytes;
             options.sizes.min_file_bytes = min_file_bytes;
             options.sizes.max_deleted_rows_ratio = max_deleted_rows_ratio;
-            (options.compat, options.force) = (compat, force);
+            (options.compat, options.force, options.full) = (compat, force, full);
+            (options.order_by, options.budget_bytes) = (order_by, budget_bytes);
+            options.cubes = cubes.unwrap_or(options.cubes);
             options.limits.dry_run |= apply.dry_run;
             options.limits.approved = Some(Arc::clone(approved));
             Ok(Operation::Optimize(options))

@@ -36,6 +36,8 @@ fn dispatch(session: &Session, store: &Store, root: &Location, operation: Operat
         Operation::Files(at) => ops::describe::files(session, store, root, at),
         Operation::ShowProperties(key) => ops::properties::show(session, store, root, key.as_deref()),
         Operation::AlterProperties(options) => ops::properties::alter(session, store, root, &options),
+        Operation::ClusterBy(options) => ops::cluster_by::run(session, store, root, &options),
+        Operation::CreateTable(options) => ops::create_table::run(session, store, root, &options),
         Operation::Checkpoint(options) => ops::checkpoint::run(session, store, root, options),
         Operation::Vacuum(options) => ops::vacuum::run(session, store, root, &options),
         Operation::Fsck(options) => ops::fsck::run(session, store, root, &options),

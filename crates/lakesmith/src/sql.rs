@@ -49,7 +49,8 @@ fn run_statement(session: &mut Session, statement: &Statement) -> Result<SqlResu
         StatementKind::Query { .. } => {
             return Err(Error::unsupported(
                 "this build has no query engine: OPTIMIZE, REORG, VACUUM, DESCRIBE DETAIL | HISTORY, SHOW TBLPROPERTIES, \
-                 ALTER TABLE … SET | UNSET TBLPROPERTIES, SET and RESET are available",
+                 CREATE TABLE delta.`path` (columns), ALTER TABLE … SET | UNSET TBLPROPERTIES | CLUSTER BY, SET and RESET \
+                 are available",
             )
             .class("UNSUPPORTED_FEATURE"));
         }

@@ -8,6 +8,8 @@ pub(crate) const OPTIMIZE_EXAMPLES: &str = "\
 Examples:
   lakesmith optimize /lake/events --dry-run
   lakesmith optimize s3://lake/events --target-size 256MiB --where \"day >= '2026-01-01'\"
+  lakesmith optimize /lake/events --zorder-by customer_id,event_date --target-size 256MiB
+  lakesmith optimize /lake/clustered --max-bytes 50GiB
   lakesmith optimize /lake/events --memory 2GiB --threads 4 --commit-every 50GiB --verify --json
 
 Running it again commits nothing. Rows that others append or delete meanwhile are kept.";
@@ -34,9 +36,18 @@ pub(crate) struct OptimizeArgs {
     /// Recluster everything (clustered tables only)
     #[arg(long)]
     pub(crate) full: bool,
-    /// Columns to order by along a Z-curve
-    #[arg(long, value_name = "COLUMNS", value_parser = values::columns)]
+    /// Columns to order by along a Z-curve, as ZORDER BY does
+    #[arg(long, value_name = "COLUMNS", value_parser = values::columns, group = "order")]
     pub(crate) zorder_by: Option<values::Columns>,
+    /// Columns to order by along a Hilbert curve, which keeps rows that are close in all of them closer together
+    #[arg(long, value_name = "COLUMNS", value_parser = values::columns, group = "order")]
+    pub(crate) hilbert_by: Option<values::Columns>,
+    /// Columns to sort by, the first one first
+    #[arg(long, value_name = "COLUMNS", value_parser = values::columns, group = "order")]
+    pub(crate) sort_by: Option<values::Columns>,
+    /// Bytes of input that a run on a clustered table orders at most; the files that overlap most come first
+    #[arg(long, value_name = "SIZE", value_parser = values::size, env = "LAKESMITH_MAX_BYTES")]
+    pub(crate) max_bytes: Option<u64>,
 }
 
 /// Arguments of `reorg`.
@@ -97,6 +108,9 @@ pub(crate) struct TuningArgs {
     /// Rows a row group at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), env = "LAKESMITH_ROW_GROUP_ROWS")]
     pub(crate) row_group_rows: Option<u64>,
+    /// Folder for what does not fit into the memory
+    #[arg(long, value_name = "DIR", env = "LAKESMITH_SPILL_DIR")]
+    pub(crate) spill_dir: Option<String>,
     /// Text to keep in the table's history with the commit
     #[arg(long, value_name = "TEXT", env = "LAKESMITH_USER_METADATA", allow_hyphen_values = true)]
     pub(crate) user_metadata: Option<String>,

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
+use lakesmith::layout::Curve;
 use lakesmith::op::{
     ApplyReport, CheckpointReport, DetailReport, FileEntry, FsckFinding, FsckReport, HistoryEntry, HistoryReport,
-    OptimizeReport, Report,
+    OptimizeReport, OrderBy, Report,
 };
 use lakesmith::plan::KeptLogFile;
+use lakesmith::plan::keys::attribute_name;
 use lakesmith::units::{counted, format_bytes, format_count};
 use lakesmith::{Result, SqlResult};
 use serde_json::Value;
@@ -173,16 +175,21 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
                 partition.join(", "),
                 group.inputs.len().to_string(),
                 format_bytes(group.bytes),
+                group.output_files.map_or_else(String::new, |files| files.to_string()),
             ]
         });
-        grid(out, &["group", "partition", "files", "bytes"], &[0, 2, 3], rows)?;
-        return out.line(&format!(
-            "dry run of {}: {}, {} in {} would be rewritten; the table was not changed",
+        let columns = ["group", "partition", "files", "bytes", "into files"];
+        let columns = if report.order.is_some() { &columns[..] } else { &columns[..4] };
+        let rows = rows.map(|row| row.into_iter().take(columns.len()).collect());
+        grid(out, columns, &[0, 2, 3, 4], rows)?;
+        let ordered = report.order.as_ref().map_or_else(String::new, |by| format!(", ordered {}", order(by)));
+        return out.line(&printable(&format!(
+            "dry run of {}: {}, {} in {} would be rewritten{ordered}; the table was not changed",
             report.path,
             counted(planned_files as u64, "file"),
             format_bytes(planned_bytes),
             counted(report.planned.len() as u64, "group"),
-        ));
+        )));
     }
     let version = match report.version_after {
         Some(after) => format!("{} -> {after}", report.version_before),
@@ -210,6 +217,10 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
         ("groups dropped", report.groups_dropped.to_string()),
         ("files considered", format!("{}, {} left alone", metrics.total_considered_files, metrics.total_files_skipped)),
     ];
+    if let Some(by) = &report.order {
+        rows.push(("ordered", order(by)));
+        rows.push(("spilled", format_bytes(report.bytes_spilled)));
+    }
     if let Some(vectors) = &metrics.deletion_vector_stats {
         let (rows_removed, count) = (vectors.num_deletion_vector_rows_removed, vectors.num_deletion_vectors_removed);
         rows.push(("deleted rows purged", format!("{rows_removed} of {}", counted(count, "vector"))));
@@ -223,6 +234,17 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
         out.line(&printable(&format!("left out: {}{column}: {}", file.path, file.reason)))?;
     }
     Ok(())
+}
+
+/// An order in words.
+fn order(by: &OrderBy) -> String {
+    let columns = by.columns.iter().map(|path| attribute_name(path)).collect::<Vec<_>>().join(", ");
+    match by.curve {
+        _ if by.columns.len() == 1 => format!("by {columns}"),
+        Curve::Sort => format!("by {columns}"),
+        Curve::Zorder => format!("by {columns} along a Z-curve"),
+        Curve::Hilbert => format!("by {columns} along a Hilbert curve"),
+    }
 }
 
 fn rows_checked(report: &OptimizeReport) -> String {

@@ -1,6 +1,7 @@
 //! The whole vocabulary of the shells: one options struct and one report an operation.
 
 pub mod checkpoint;
+pub mod ddl;
 pub mod describe;
 pub mod entries;
 pub mod fsck;
@@ -11,6 +12,7 @@ pub mod properties;
 pub mod vacuum;
 
 pub use checkpoint::{CheckpointOptions, CheckpointReport, ExpiredLogFile, LogCleanupReport};
+pub use ddl::{ClusterBy, CreateTable};
 pub use describe::{DetailReport, FileEntry, FilesReport, HistoryEntry, HistoryOptions, HistoryReport, TimeTravel};
 pub use entries::{EntryList, EntrySource};
 pub use fsck::{FsckFinding, FsckOptions, FsckReport, StatisticsCheck};
@@ -47,6 +49,10 @@ pub enum Operation {
     ShowProperties(Option<String>),
     /// ALTER TABLE … SET | UNSET TBLPROPERTIES
     AlterProperties(AlterProperties),
+    /// ALTER TABLE … CLUSTER BY
+    ClusterBy(ClusterBy),
+    /// CREATE TABLE from column definitions.
+    CreateTable(CreateTable),
     /// Writes a checkpoint of the newest version, and cleans up the log if asked to.
     Checkpoint(CheckpointOptions),
     /// VACUUM
@@ -67,6 +73,8 @@ impl Operation {
             Operation::Health(_) => "health",
             Operation::ShowProperties(_) => "show properties",
             Operation::AlterProperties(_) => "alter properties",
+            Operation::ClusterBy(_) => "cluster by",
+            Operation::CreateTable(_) => "create table",
             Operation::Checkpoint(_) => "checkpoint",
             Operation::Vacuum(_) => "vacuum",
             Operation::Fsck(_) => "fsck",
@@ -98,7 +106,7 @@ pub enum Report {
     Fsck(Box<FsckReport>),
     /// A checkpoint.
     Checkpoint(Box<CheckpointReport>),
-    /// ALTER TABLE: the version that it made or stands at.
+    /// CREATE TABLE and ALTER TABLE: the version that they made or found.
     Done {
         /// Version after the operation.
         version: u64,

@@ -148,7 +148,7 @@ pub struct OrderBy {
 }
 
 /// Sizes of z-cubes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CubeSizes {
     /// Cubes of at least so many live bytes are finished (`…clustering.mergeStrategy.minCubeSize.threshold`).
     pub min_bytes: u64,
@@ -296,6 +296,9 @@ pub struct PlannedGroup {
     pub inputs: Vec<String>,
     /// Bytes of the inputs.
     pub bytes: u64,
+    /// Files that the rows are cut into, if they are put in an order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_files: Option<u64>,
 }
 
 /// Report of OPTIMIZE and REORG.
@@ -324,6 +327,9 @@ pub struct OptimizeReport {
     pub left_out: Vec<LeftOutFile>,
     /// What would be done; empty unless `--dry-run`.
     pub planned: Vec<PlannedGroup>,
+    /// The order that rows get, columns in the schema's spelling; null where they keep their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<OrderBy>,
     /// Bytes spilled to local disk.
     pub bytes_spilled: u64,
     /// Storage requests made.

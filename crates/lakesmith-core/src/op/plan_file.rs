@@ -2,7 +2,7 @@
 //!
 //! One JSON object a line: `{"plan": …}`, then `{"file": …}` for each file, then `{"end": …}`, without which the file is torn.
 
-use super::{Compat, Report, VacuumMode};
+use super::{Compat, CubeSizes, OrderBy, Report, VacuumMode};
 
 /// Version of the format.
 pub const PLAN_FORMAT: u32 = 1;
@@ -58,6 +58,18 @@ pub enum PlannedOperation {
         compat: Compat,
         /// Rewrite also what carries this run's target tag.
         force: bool,
+        /// `--full`
+        #[serde(default, skip_serializing_if = "is_false")]
+        full: bool,
+        /// The order that rows get, if one was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        order_by: Option<OrderBy>,
+        /// Sizes of cubes, on clustered tables.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cubes: Option<CubeSizes>,
+        /// `--max-bytes`
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget_bytes: Option<u64>,
     },
     /// REORG … APPLY (PURGE)
     Reorg {
@@ -79,6 +91,10 @@ pub enum PlannedOperation {
         /// Whose habits.
         compat: Compat,
     },
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl PlannedOperation {
@@ -145,4 +161,21 @@ pub struct ApplyReport {
     pub not_applied: Vec<NotApplied>,
     /// What was done.
     pub report: Box<Report>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_of_an_earlier_version_is_read() {
+        let text = r#"{"optimize":{"predicate":null,"target_bytes":1,"min_file_bytes":2,"max_deleted_rows_ratio":0.05,"compat":"spark","force":false}}"#;
+        let read: PlannedOperation = serde_json::from_str(text).unwrap();
+        let PlannedOperation::Optimize { full: false, order_by: None, cubes: None, budget_bytes: None, .. } = &read
+        else {
+            panic!("{read:?}")
+        };
+        // What it says is written as it was, so that earlier versions read what they can carry out.
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+    }
 }

@@ -40,7 +40,7 @@ pub(super) fn find(schema: &Schema, parts: &[String]) -> Found {
 }
 
 /// A column path as Spark's messages name it: parts with dots in backticks.
-pub(super) fn attribute_name(parts: &[String]) -> String {
+pub fn attribute_name(parts: &[String]) -> String {
     let quoted = |part: &String| if part.contains('.') { format!("`{part}`") } else { part.clone() };
     parts.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
@@ -49,7 +49,7 @@ pub(super) fn attribute_name(parts: &[String]) -> String {
 ///
 /// # Source
 /// Spark's `FieldReference.toString`.
-pub(super) fn reference_name(parts: &[String]) -> String {
+pub fn reference_name(parts: &[String]) -> String {
     let plain = |part: &str| {
         !part.starts_with(|c: char| c.is_ascii_digit())
             && !part.is_empty()

@@ -20,7 +20,7 @@ mod partitions;
 mod replay;
 mod segment;
 mod statistics;
-mod stats_text;
+pub(crate) mod stats_text;
 mod storage;
 mod window;
 

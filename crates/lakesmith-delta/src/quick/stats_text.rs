@@ -125,7 +125,7 @@ impl<'de> Visitor<'de> for Columns<'_> {
 }
 
 /// A key as its place among known ones.
-struct Name<'a>(&'a [&'a str]);
+pub(crate) struct Name<'a>(pub(crate) &'a [&'a str]);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
     type Value = Option<usize>;

@@ -7,8 +7,7 @@ use lakesmith_core::op::TimeTravel;
 use lakesmith_core::table::{
     FileId, FileMarks, FileStats, GroupEdit, NewFile, OperationInfo, PartitionTuple, VersionEdit,
 };
-use lakesmith_delta::actions::{Metadata, Protocol};
-use lakesmith_delta::{CommitContext, CommitResult, Committed, DeltaTable, load};
+use lakesmith_delta::{CommitContext, CommitResult, Committed, DeltaTable, NewConfiguration, load};
 use lakesmith_storage::{Cancel, FixedWorld, Location, PutOutcome, Store};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -76,14 +75,13 @@ impl Bench {
     pub(crate) async fn configure(
         &self,
         base: &DeltaTable,
-        new: lakesmith_delta::NewConfiguration,
+        new: NewConfiguration,
     ) -> lakesmith_core::Result<Committed> {
         let edit = VersionEdit {
             operation: OperationInfo { name: "SET TBLPROPERTIES".into(), parameters: Vec::new(), user_metadata: None },
             ..VersionEdit::default()
         };
-        let changed = Some((new.metadata, new.protocol));
-        match commit(&self.store, &self.root, base, &edit, changed, &self.world, &self.cancel).await {
+        match commit(&self.store, &self.root, base, &edit, Some(new), &self.world, &self.cancel).await {
             CommitResult::Committed(committed) => Ok(committed),
             CommitResult::Failed { error, .. } => Err(error),
             other => panic!("{other:?}"),
@@ -128,7 +126,7 @@ pub(crate) async fn commit(
     root: &Location,
     base: &DeltaTable,
     edit: &VersionEdit,
-    configuration: Option<(Metadata, Option<Protocol>)>,
+    configuration: Option<NewConfiguration>,
     world: &FixedWorld,
     cancel: &Cancel,
 ) -> CommitResult {

@@ -2,7 +2,7 @@
 
 use lakesmith_core::ErrorKind;
 use lakesmith_core::table::VersionEdit;
-use lakesmith_delta::CommitResult;
+use lakesmith_delta::{CommitResult, NewConfiguration};
 use serde_json::{Value, json};
 
 use crate::commit_bench::{Bench, NOW_MS, add, edit, metadata, new_file, protocol, remove, vector, with};
@@ -225,7 +225,7 @@ async fn new_properties_are_committed_serializably_and_yield_to_any_other_metada
             &bench.root,
             &base,
             &edit,
-            Some((changed, None)),
+            Some(NewConfiguration { metadata: Some(changed), ..NewConfiguration::default() }),
             &bench.world,
             &bench.cancel,
         )

@@ -4,6 +4,7 @@
 
 mod broken_checkpoints;
 mod checkpoints;
+mod clustering;
 mod commit_bench;
 mod commit_carry;
 mod commit_faults;

@@ -21,11 +21,11 @@ fn set(table: &DeltaTable, key: &str, value: &str) -> lakesmith_core::Result<New
 async fn known_keys_get_their_canonical_case_and_others_stay() {
     let table = table(r#"{"mine":"1"}"#).await;
     let new = set(&table, "DELTA.appendonly", "true").unwrap();
-    assert_eq!(new.metadata.configuration["delta.appendOnly"], "true");
-    assert_eq!(new.metadata.configuration["mine"], "1");
+    assert_eq!(new.metadata.as_ref().unwrap().configuration["delta.appendOnly"], "true");
+    assert_eq!(new.metadata.as_ref().unwrap().configuration["mine"], "1");
     assert_eq!(new.protocol, None);
-    assert_eq!(set(&table, "My.Key", "x").unwrap().metadata.configuration["My.Key"], "x");
-    assert_eq!(set(&table, "comment", "text").unwrap().metadata.description.as_deref(), Some("text"));
+    assert_eq!(set(&table, "My.Key", "x").unwrap().metadata.unwrap().configuration["My.Key"], "x");
+    assert_eq!(set(&table, "comment", "text").unwrap().metadata.unwrap().description.as_deref(), Some("text"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,7 +75,7 @@ async fn properties_that_need_a_feature_upgrade_the_protocol() {
     assert_eq!((protocol.min_reader_version, protocol.min_writer_version), (1, 7));
     let new = set(&table, "delta.feature.domainMetadata", "supported").unwrap();
     assert!(new.protocol.unwrap().writer_features.unwrap().contains(&"domainMetadata".to_string()));
-    assert!(new.metadata.configuration.is_empty());
+    assert!(new.metadata.as_ref().unwrap().configuration.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,9 +85,9 @@ async fn mapping_by_name_gives_ids_and_keeps_the_names() {
     let protocol = new.protocol.unwrap();
     assert_eq!((protocol.min_reader_version, protocol.min_writer_version, protocol.reader_features), (2, 7, None));
     assert!(protocol.writer_features.unwrap().contains(&"columnMapping".to_string()));
-    assert_eq!(new.metadata.configuration["delta.columnMapping.mode"], "name");
-    assert_eq!(new.metadata.configuration["delta.columnMapping.maxColumnId"], "2");
-    let schema: serde_json::Value = serde_json::from_str(&new.metadata.schema_string).unwrap();
+    assert_eq!(new.metadata.as_ref().unwrap().configuration["delta.columnMapping.mode"], "name");
+    assert_eq!(new.metadata.as_ref().unwrap().configuration["delta.columnMapping.maxColumnId"], "2");
+    let schema: serde_json::Value = serde_json::from_str(&new.metadata.as_ref().unwrap().schema_string).unwrap();
     for (i, name) in ["id", "p"].into_iter().enumerate() {
         let metadata = &schema["fields"][i]["metadata"];
         assert_eq!(metadata["delta.columnMapping.physicalName"], name);
@@ -161,8 +161,10 @@ async fn unset_needs_the_key_unless_told_otherwise() {
     let unset = |key: &str, if_exists| {
         validate_properties(&table, &AlterProperties { unset: vec![key.into()], if_exists, ..Default::default() })
     };
-    assert!(!unset("mine", false).unwrap().metadata.configuration.contains_key("mine"));
-    assert!(!unset("delta.APPENDONLY", false).unwrap().metadata.configuration.contains_key("delta.appendOnly"));
+    assert!(!unset("mine", false).unwrap().metadata.unwrap().configuration.contains_key("mine"));
+    assert!(
+        !unset("delta.APPENDONLY", false).unwrap().metadata.unwrap().configuration.contains_key("delta.appendOnly")
+    );
     let error = unset("nope", false).unwrap_err();
     assert_eq!(error.class_name(), "DELTA_UNSET_NON_EXISTENT_PROPERTY");
     assert!(error.message().starts_with("Attempted to unset non-existent property 'nope' in table "));

@@ -1,6 +1,8 @@
 //! One file an operation: load, plan, drive, report.
 
 pub(crate) mod checkpoint;
+pub(crate) mod cluster_by;
+pub(crate) mod create_table;
 pub(crate) mod describe;
 pub(crate) mod fsck;
 pub(crate) mod health;

@@ -1,12 +1,14 @@
-//! OPTIMIZE: compaction of small files.
+//! OPTIMIZE: compaction of small files, orders of rows, and clustering.
 
+use lakesmith_core::Result;
+use lakesmith_core::layout::Curve;
 use lakesmith_core::op::optimize::{LeftOutFile, PlannedGroup};
 use lakesmith_core::op::{
-    Compat, OptimizeOptions, OptimizeReport, PlannedOperation, Report, RewriteLimits, TimeTravel,
+    Compat, CubeSizes, OptimizeOptions, OptimizeReport, OrderBy, PlannedOperation, Report, RewriteLimits, TimeTravel,
 };
+use lakesmith_core::plan::keys::attribute_name;
 use lakesmith_core::plan::{self, LayoutContext, MetricsInput, Mode, RewritePlan};
-use lakesmith_core::table::{LeftOut, OperationInfo, TableState};
-use lakesmith_core::{Error, Result};
+use lakesmith_core::table::{FileId, LeftOut, OperationInfo, TableState};
 use lakesmith_delta::DeltaTable;
 use lakesmith_storage::{Location, Store};
 
@@ -20,16 +22,21 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
     let predicate = bind(session, &table.state, options.predicate.as_ref())?;
     let mode = plan::mode(&table.state, options)?;
     let run_id = session.options.world.new_uuid().to_string();
+    // Which files overlap matters only where not all of them are taken.
+    let bounds = match (mode, options.budget_bytes) {
+        (Mode::Clustering, Some(_)) => {
+            let keys = plan::cluster::keys(&table.state)?;
+            session.runtime.block_on(lakesmith_delta::key_bounds(store, root, &table, &keys))?
+        }
+        _ => Vec::new(),
+    };
     let mut context = LayoutContext {
         indexed_leaves: &lakesmith_delta::stats_leaves(&table),
         run_id: &run_id,
         new_cube_id: &mut || session.options.world.new_uuid().to_string(),
-        bounds: &[],
+        bounds: &bounds,
     };
     let plan = plan::optimize(&table.state, options, predicate.as_ref(), &mut context)?;
-    if plan.groups.iter().any(|group| group.order.is_some()) {
-        return Err(Error::unsupported("rewriting files in an order is not available in this version"));
-    }
     let planned = PlannedOperation::Optimize {
         predicate: options.predicate_text.clone(),
         target_bytes: options.sizes.target_bytes,
@@ -37,6 +44,10 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
         max_deleted_rows_ratio: options.sizes.max_deleted_rows_ratio,
         compat: options.compat,
         force: options.force,
+        full: options.full,
+        order_by: options.order_by.clone(),
+        cubes: (options.cubes != CubeSizes::default()).then_some(options.cubes),
+        budget_bytes: options.budget_bytes,
     };
     let operation = OperationInfo {
         name: "OPTIMIZE".into(),
@@ -61,20 +72,45 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
 
 fn parameters(state: &TableState, options: &OptimizeOptions) -> Vec<(String, String)> {
     let columns = |paths: &[Vec<String>]| {
-        let names: Vec<String> = paths.iter().map(|p| p.join(".")).collect();
+        let names: Vec<String> = paths.iter().map(|path| attribute_name(path)).collect();
         json_text(&json_text(&names))
+    };
+    let (zorder, other): (Option<&OrderBy>, Option<&OrderBy>) = match &options.order_by {
+        Some(by) if by.curve == Curve::Zorder => (Some(by), None),
+        by => (None, by.as_ref()),
     };
     let keys = state.clustering_columns.as_deref().unwrap_or_default();
     let mut parameters = vec![
         ("predicate".to_string(), predicate_parameter(options.predicate.as_ref())),
-        ("zOrderBy".to_string(), columns(options.order_by.as_ref().map_or(&[], |by| by.columns.as_slice()))),
+        ("zOrderBy".to_string(), columns(zorder.map_or(&[], |by| by.columns.as_slice()))),
         ("clusterBy".to_string(), columns(keys)),
         ("auto".to_string(), "false".to_string()),
     ];
     if !keys.is_empty() {
         parameters.push(("isFull".into(), options.full.to_string()));
     }
+    if let Some(by) = other {
+        parameters.push(("lakesmith.orderBy".into(), json_text(&json_text(by))));
+    }
     parameters
+}
+
+/// The order that a plan gives to rows, in the schema's spelling.
+fn order(plan: &RewritePlan) -> Option<OrderBy> {
+    let order = plan.groups.iter().find_map(|group| group.order.as_ref())?;
+    Some(OrderBy { curve: order.curve, columns: order.keys.iter().map(|key| key.name.clone()).collect() })
+}
+
+/// Files that nobody but a newer version may lay out anew.
+fn unknown_layouts(state: &TableState, plan: &RewritePlan) -> Vec<LeftOutFile> {
+    let reason =
+        "its layout tag is of a newer version of Lakesmith; use that version, or rewrite the file with --force";
+    let left = |id: &FileId| LeftOutFile {
+        path: state.files.get(*id).path.to_owned(),
+        column: None,
+        reason: reason.to_owned(),
+    };
+    plan.unknown_layouts.iter().map(left).collect()
 }
 
 /// What OPTIMIZE and REORG share once their plan stands.
@@ -108,6 +144,8 @@ impl Rewrite<'_> {
             None => plan,
         };
         let considered_files = plan.considered_files;
+        let order = order(&plan);
+        let unknown_layouts = unknown_layouts(&self.table.state, &plan);
         let planned_groups = plan.groups.len() as u64;
         tracing::info!(
             groups = plan.groups.len(),
@@ -159,8 +197,9 @@ impl Rewrite<'_> {
             verified: self.limits.verify && !driven.done.is_empty(),
             groups_done: driven.done.len() as u64,
             groups_dropped: driven.dropped,
-            left_out: driven.left_out.into_iter().map(left_out).collect(),
+            left_out: unknown_layouts.into_iter().chain(driven.left_out.into_iter().map(left_out)).collect(),
             planned,
+            order,
             bytes_spilled: driven.bytes_spilled,
             requests: requests.total(),
             bytes_read: requests.bytes_read,
@@ -180,6 +219,7 @@ fn planned(state: &TableState, plan: &RewritePlan) -> Vec<PlannedGroup> {
             partition: state.files.partitions()[g.partition_index as usize].raw.clone(),
             inputs: g.files.iter().map(|id| state.files.get(*id).path.to_string()).collect(),
             bytes: g.bytes,
+            output_files: g.order.as_ref().map(|order| order.files),
         })
         .collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lakesmith_core::op::{AlterProperties, PropertiesReport, Report, RewriteLimits, TimeTravel};
 use lakesmith_core::table::{OperationInfo, VersionEdit};
 use lakesmith_core::{Error, Result};
-use lakesmith_delta::{CommitContext, CommitResult};
+use lakesmith_delta::{CommitContext, CommitResult, DeltaTable, NewConfiguration};
 use lakesmith_storage::{Location, Store};
 
 use super::{json_text, load};
@@ -43,18 +43,29 @@ pub(crate) fn alter(session: &Session, store: &Store, root: &Location, options: 
     if options.dry_run {
         return Ok(Report::Done { version: table.state.version });
     }
+    commit(session, store, root, &table, changed, operation(options)).map(|version| Report::Done { version })
+}
+
+/// Commits what leaves the files alone; returns the version that it made.
+pub(super) fn commit(
+    session: &Session,
+    store: &Store,
+    root: &Location,
+    table: &DeltaTable,
+    changed: NewConfiguration,
+    operation: OperationInfo,
+) -> Result<u64> {
     let context = CommitContext {
         world: session.options.world.as_ref(),
         cancel: &session.options.cancel,
         engine_info: ENGINE_INFO.to_string(),
         timeout_ms: RewriteLimits::default().commit_timeout_ms,
     };
-    let edit = VersionEdit { operation: operation(options), ..Default::default() };
-    let commit =
-        lakesmith_delta::commit(store, root, &table, &edit, Some((changed.metadata, changed.protocol)), &context);
+    let edit = VersionEdit { operation, ..Default::default() };
+    let commit = lakesmith_delta::commit(store, root, table, &edit, Some(changed), &context);
     match session.runtime.block_on(commit) {
-        CommitResult::Committed(committed) => Ok(Report::Done { version: committed.version }),
-        CommitResult::NothingLeft { .. } => Err(Error::internal("a change of properties was dropped")),
+        CommitResult::Committed(committed) => Ok(committed.version),
+        CommitResult::NothingLeft { .. } => Err(Error::internal("a change of the table's configuration was dropped")),
         CommitResult::Failed { error, .. } => Err(error),
     }
 }

@@ -1,0 +1,305 @@
+//! CREATE TABLE: the first version of a table, without files.
+//!
+//! # Source
+//! Delta Spark `CreateDeltaTableCommand`, `OptimisticTransaction.updateMetadataForNewTable`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::StreamExt as _;
+use lakesmith_core::op::CreateTable;
+use lakesmith_core::table::{DataType, Field, FileTable, OperationInfo, Schema};
+use lakesmith_core::{Error, Result};
+use lakesmith_storage::{Location, Store, World};
+use serde_json::Map;
+
+use crate::actions::{Action, CommitInfo, Format, Metadata, Protocol};
+use crate::assemble::{domain, lines, parameters};
+use crate::clustering::{CLUSTERING_FEATURES, domain as clustering_domain, keys};
+use crate::commit::CommitContext;
+use crate::features::{WRITER_VERSION_FEATURES, check_features, with_features};
+use crate::log_state::DeltaTable;
+use crate::mapping_upgrade::with_mapping;
+use crate::properties::{Change, MAX_COLUMN_ID, NewConfiguration};
+use crate::puts::{Holder, Puts};
+use crate::schema_text::{schema_string, tree};
+use crate::tip::{IN_COMMIT_TIMESTAMPS, is_true};
+use crate::version_state::VersionState;
+use crate::write_spec::{COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
+
+/// Characters that Spark keeps out of the names of columns in files.
+const FORBIDDEN: &[char] = &[' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='];
+
+/// What a new table is to be: metadata, protocol and domains, checked as Delta checks them.
+///
+/// # Errors
+/// Usage, mostly with Spark's classes, for columns, keys and properties that can't be; Unsupported for a property that we
+/// can't begin a table with.
+pub fn new_table(root: &Location, options: &CreateTable, world: &dyn World) -> Result<NewConfiguration> {
+    let at_root = |e: Error| e.with("path", root);
+    check_columns(&options.schema.fields, &mut Vec::new()).map_err(at_root)?;
+    let mut metadata = Metadata {
+        id: world.new_uuid().to_string(),
+        name: None,
+        description: options.comment.clone(),
+        format: Format { provider: "parquet".into(), options: BTreeMap::new(), unknown: Map::new() },
+        schema_string: schema_string(&options.schema.fields),
+        partition_columns: partition_columns(&options.schema, &options.partition_by).map_err(at_root)?,
+        configuration: BTreeMap::new(),
+        created_time: Some(world.now_ms()),
+        unknown: Map::new(),
+    };
+    let mut protocol = Protocol {
+        min_reader_version: 1,
+        min_writer_version: 2,
+        reader_features: None,
+        writer_features: None,
+        unknown: Map::new(),
+    };
+    let plain = table(root, &metadata, &protocol)?;
+    let mut change = Change::new(&plain.state, true);
+    for (key, value) in &options.properties {
+        change.set(key, value, options.allow_arbitrary).map_err(at_root)?;
+    }
+    change.check_retention()?;
+    // Below the versions that list features each number stands for some; at those the list alone counts.
+    let (reader, writer) = change.versions;
+    if (3..WRITER_VERSION_FEATURES).contains(&writer) {
+        protocol.min_writer_version = writer;
+        protocol.min_reader_version = if writer >= 5 { reader.clamp(1, 2) } else { 1 };
+    }
+    let mut features: BTreeSet<String> = change.features;
+    features.extend(features_of_types(&options.schema.fields).into_iter().map(str::to_owned));
+    metadata.configuration = change.properties;
+    metadata.description = options.comment.clone().or(change.description);
+    if change.maps_columns {
+        let mut name = |_: &str| format!("col-{}", world.new_uuid());
+        let (text, max_id) = with_mapping(&metadata.schema_string, 0, &mut name).map_err(at_root)?;
+        metadata.schema_string = text;
+        metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), max_id.to_string());
+    } else {
+        check_names(&options.schema.fields).map_err(at_root)?;
+    }
+    if is_true(&metadata, "delta.enableRowTracking") {
+        for (key, prefix) in [(ROW_ID_COLUMN, "_row-id-col-"), (COMMIT_VERSION_COLUMN, "_row-commit-version-col-")] {
+            metadata.configuration.insert(key.to_owned(), format!("{prefix}{}", world.new_uuid()));
+        }
+    }
+    let mut domains = BTreeMap::new();
+    if !options.cluster_by.is_empty() {
+        if !options.partition_by.is_empty() {
+            return Err(at_root(
+                Error::usage("CLUSTER BY and PARTITIONED BY can't be used together; leave one of them out")
+                    .class("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY"),
+            ));
+        }
+        let mapped = table(root, &metadata, &protocol)?;
+        domains = clustering_domain(&keys(&mapped, &options.cluster_by).map_err(at_root)?);
+        features.extend(CLUSTERING_FEATURES.map(str::to_owned));
+    }
+    protocol = with_features(&protocol, &features.iter().map(String::as_str).collect::<Vec<_>>());
+    check_features(&table(root, &metadata, &protocol)?)?;
+    Ok(NewConfiguration { metadata: Some(metadata), protocol: Some(protocol), domains })
+}
+
+/// Checks that no other files lie where a table is to be made.
+///
+/// # Errors
+/// Usage if there are, `Unavailable` from the storage.
+pub async fn check_room(store: &Store, root: &Location) -> Result<()> {
+    let mut listed = store.list_stream(root);
+    while let Some(info) = listed.next().await {
+        let info = info?;
+        let inside = info.location.relative_to(root).unwrap_or_default();
+        if !inside.starts_with("_delta_log/") {
+            return Err(Error::usage(format!(
+                "Cannot create table ('delta.`{root}`'). The associated location ('{root}') is not empty and also not a \
+                 Delta table."
+            ))
+            .class("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
+            .with("path", root)
+            .with("file", inside));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the first version; false if there is a table already.
+///
+/// # Errors
+/// `Unavailable` from the storage, `Cancelled`.
+pub async fn create(
+    store: &Store,
+    root: &Location,
+    new: &NewConfiguration,
+    operation: &OperationInfo,
+    context: &CommitContext<'_>,
+) -> Result<bool> {
+    let (Some(metadata), Some(protocol)) = (&new.metadata, &new.protocol) else {
+        return Err(Error::internal("a new table has neither metadata nor protocol").with("path", root));
+    };
+    let transaction_id = context.world.new_uuid().to_string();
+    let now_ms = context.world.now_ms();
+    let info = CommitInfo {
+        in_commit_timestamp: is_true(metadata, IN_COMMIT_TIMESTAMPS).then_some(now_ms),
+        timestamp: Some(now_ms),
+        operation: Some(operation.name.clone()),
+        operation_parameters: Some(parameters(operation)?),
+        isolation_level: Some("Serializable".into()),
+        is_blind_append: Some(true),
+        operation_metrics: Some(Map::new()),
+        user_metadata: operation.user_metadata.clone(),
+        engine_info: Some(context.engine_info.clone()),
+        txn_id: Some(transaction_id.clone()),
+        ..CommitInfo::default()
+    };
+    let mut actions =
+        vec![Action::CommitInfo(info), Action::Metadata(metadata.clone()), Action::Protocol(protocol.clone())];
+    actions.extend(new.domains.iter().map(|(name, text)| domain(name, text.clone())));
+    let mut puts = Puts::new(store, root, context, &transaction_id);
+    let holder = puts.put(0, &lines(&actions)?).await.map_err(|e| e.with("table", root))?;
+    Ok(matches!(holder, Holder::Us))
+}
+
+/// The table as its first version has it.
+fn table(root: &Location, metadata: &Metadata, protocol: &Protocol) -> Result<DeltaTable> {
+    let state = VersionState {
+        version: 0,
+        protocol: protocol.clone(),
+        metadata: metadata.clone(),
+        domains: BTreeMap::new(),
+        commit_timestamp_ms: 0,
+        in_commit_timestamps: false,
+        checkpoint_version: None,
+        empty_commit: None,
+        view: Default::default(),
+    };
+    let schema = state.schema()?;
+    state.into_table(root, schema, FileTable::default())
+}
+
+fn check_columns(fields: &[Field], path: &mut Vec<String>) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for field in fields {
+        path.push(field.name.clone());
+        if !seen.insert(field.name.to_lowercase()) {
+            return Err(Error::usage(format!(
+                "The column `{}` already exists. Choose another name or rename the existing column.",
+                path.join("`.`").to_lowercase()
+            ))
+            .class("COLUMN_ALREADY_EXISTS")
+            .with("column", path.join(".")));
+        }
+        check_inner(&field.data_type, path)?;
+        path.pop();
+    }
+    Ok(())
+}
+
+fn check_inner(data_type: &DataType, path: &mut Vec<String>) -> Result<()> {
+    match data_type {
+        DataType::Struct(inner) => check_columns(inner, path),
+        DataType::List(element) => check_inner(&element.data_type, path),
+        DataType::Map(key, value) => {
+            check_inner(&key.data_type, path)?;
+            check_inner(&value.data_type, path)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Files hold these names, unless columns are mapped.
+fn check_names(fields: &[Field]) -> Result<()> {
+    let mut names = Vec::new();
+    collect_names(fields, &mut names);
+    let wrong: Vec<&str> = names.into_iter().filter(|name| name.contains(FORBIDDEN)).collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "Found invalid character(s) among ' ,;{{}}()\\n\\t=' in the column names of your schema.\nInvalid column names: \
+         {}.\nPlease use other characters and try again.\nAlternatively, enable Column Mapping to keep using these \
+         characters.",
+        wrong.join(", ")
+    ))
+    .class("DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES")
+    .with("columns", wrong.join(", ")))
+}
+
+fn collect_names<'a>(fields: &'a [Field], names: &mut Vec<&'a str>) {
+    for field in fields {
+        names.push(&field.name);
+        collect_inner(&field.data_type, names);
+    }
+}
+
+fn collect_inner<'a>(data_type: &'a DataType, names: &mut Vec<&'a str>) {
+    match data_type {
+        DataType::Struct(inner) => collect_names(inner, names),
+        DataType::List(element) => collect_inner(&element.data_type, names),
+        DataType::Map(key, value) => {
+            collect_inner(&key.data_type, names);
+            collect_inner(&value.data_type, names);
+        }
+        _ => {}
+    }
+}
+
+/// Features without which a column of the type may not be there.
+fn features_of_types(fields: &[Field]) -> BTreeSet<&'static str> {
+    fn walk(data_type: &DataType, found: &mut BTreeSet<&'static str>) {
+        match data_type {
+            DataType::TimestampNtz => {
+                found.insert("timestampNtz");
+            }
+            DataType::Variant => {
+                found.insert("variantType");
+            }
+            DataType::Struct(inner) => inner.iter().for_each(|f| walk(&f.data_type, found)),
+            DataType::List(element) => walk(&element.data_type, found),
+            DataType::Map(key, value) => {
+                walk(&key.data_type, found);
+                walk(&value.data_type, found);
+            }
+            _ => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    fields.iter().for_each(|f| walk(&f.data_type, &mut found));
+    found
+}
+
+/// The partition columns in the schema's spelling.
+fn partition_columns(schema: &Schema, names: &[String]) -> Result<Vec<String>> {
+    let mut columns: Vec<String> = Vec::with_capacity(names.len());
+    for name in names {
+        let field = schema.field(name).ok_or_else(|| {
+            Error::usage(format!("Partition column {name} not found in schema {}", tree(&schema.fields)))
+                .class("DELTA_INVALID_PARTITION_COLUMN")
+                .with("column", name)
+        })?;
+        if columns.contains(&field.name) {
+            return Err(Error::usage(format!("the partition column {} is named twice", field.name))
+                .class("DELTA_DUPLICATE_COLUMNS_FOUND")
+                .with("column", name));
+        }
+        let nested = matches!(
+            field.data_type,
+            DataType::Struct(_) | DataType::List(_) | DataType::Map(..) | DataType::Variant | DataType::Null
+        );
+        if nested {
+            return Err(Error::usage(format!(
+                "a column of type {} can't be a partition column",
+                field.data_type.simple_string()
+            ))
+            .class("INVALID_PARTITION_COLUMN_DATA_TYPE")
+            .with("column", name));
+        }
+        columns.push(field.name.clone());
+    }
+    if !columns.is_empty() && columns.len() == schema.fields.len() {
+        return Err(
+            Error::usage("Cannot use all columns for partition columns.").class("ALL_PARTITION_COLUMNS_NOT_ALLOWED")
+        );
+    }
+    Ok(columns)
+}
