@@ -1,6 +1,7 @@
 //! How rows are laid out over files: orders, curves, and how much files overlap.
 
 pub mod curve;
+pub mod depth;
 pub mod encode;
 pub mod rank;
 pub mod tag;

@@ -3,6 +3,7 @@
 pub mod approved;
 pub mod batch;
 pub mod bin_pack;
+pub mod budget;
 pub mod cluster;
 pub mod compact;
 pub mod invariant;
@@ -10,6 +11,7 @@ pub mod keys;
 pub mod log_cleanup;
 pub mod metrics;
 pub mod order;
+mod overlap;
 pub mod purge;
 pub mod request;
 pub mod sweep;

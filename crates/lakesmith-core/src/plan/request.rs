@@ -6,7 +6,7 @@
 //! A caller sees from [`mode`] what the context must hold: nothing for compaction; the leaves with statistics for an
 //! order; and for clustering with a budget the bounds of the keys that [`super::cluster::keys`] names.
 
-use super::{RewritePlan, cluster, compact, keys, order};
+use super::{RewritePlan, budget, cluster, compact, keys, order};
 use crate::error::{Error, Result};
 use crate::op::OptimizeOptions;
 use crate::predicate::BoundPredicate;
@@ -63,7 +63,10 @@ pub fn optimize(
     match mode(state, options)? {
         Mode::Compaction => compact(state, options, predicate),
         Mode::Ordering => order(state, options, predicate, context.indexed_leaves, context.run_id),
-        Mode::Clustering => cluster(state, options, context.run_id, context.new_cube_id),
+        Mode::Clustering => match options.budget_bytes {
+            Some(bytes) if !options.full && !options.force => budget::budget(state, options, bytes, context),
+            _ => cluster(state, options, context.run_id, context.new_cube_id),
+        },
     }
 }
 
