@@ -9,4 +9,6 @@ mod memory;
 mod plans;
 mod run;
 mod shell;
+#[cfg(target_os = "linux")]
+mod spill;
 mod tables;

@@ -24,7 +24,7 @@ const LONGEST: usize = 16 << 20;
 fn compaction_stays_within_its_memory() {
     let folder = tempfile::tempdir().unwrap();
     let table = folder.path().to_str().unwrap();
-    make_table(folder.path());
+    make_table(folder.path(), FILES);
     let (output, peak) = run_within(LIMIT, &["optimize", table, "--memory", "64MiB", "--threads", "2", "--json"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{} (stopped for taking more than {LIMIT} bytes?): {errors}", output.status);
@@ -42,8 +42,8 @@ fn added_rows(line: &str) -> Option<u64> {
     stats["numRecords"].as_u64()
 }
 
-/// Some 200 MB of text that does not compress, and one text that is longer than many files.
-fn make_table(folder: &Path) {
+/// Text that does not compress, 2 MB a file, and one text that is longer than many files.
+pub(crate) fn make_table(folder: &Path, files: u64) {
     let fields = ["id", "text"].map(|name| {
         let kind = if name == "id" { "long" } else { "string" };
         json!({"name": name, "type": kind, "nullable": true, "metadata": {}})
@@ -55,7 +55,7 @@ fn make_table(folder: &Path) {
         "schemaString": schema, "partitionColumns": [], "configuration": {}, "createdTime": 0
     }});
     writeln!(log, "{metadata}").unwrap();
-    for number in 0..FILES {
+    for number in 0..files {
         let name = format!("part-{number:05}.parquet");
         let first = number * ROWS_A_FILE;
         let ids = Int64Array::from_iter_values((first..first + ROWS_A_FILE).map(|id| id as i64));

@@ -39,7 +39,7 @@ pub(crate) fn run_with_stdin(args: &[&str], stdin: &str) -> Ran {
     finished(child.wait_with_output().unwrap())
 }
 
-fn finished(output: Output) -> Ran {
+pub(crate) fn finished(output: Output) -> Ran {
     Ran {
         code: output.status.code().unwrap(),
         out: String::from_utf8(output.stdout).unwrap(),

@@ -10,10 +10,16 @@ use lakesmith_testkit::BuiltTable;
 use crate::tables::{files, ids, optimize, run, session, small_files};
 
 /// Commits `winner` at the table's next version once the rewrite has begun.
-struct Interfere {
+pub(crate) struct Interfere {
     table: BuiltTable,
     winner: String,
     done: AtomicBool,
+}
+
+impl Interfere {
+    pub(crate) fn new(table: &BuiltTable, winner: String) -> Self {
+        Self { table: table.clone(), winner, done: AtomicBool::new(false) }
+    }
 }
 
 impl Progress for Interfere {
@@ -30,7 +36,7 @@ impl Progress for Interfere {
 }
 
 fn session_with(table: &BuiltTable, winner: String) -> Session {
-    let progress = Arc::new(Interfere { table: table.clone(), winner, done: AtomicBool::new(false) });
+    let progress = Arc::new(Interfere::new(table, winner));
     Session::new(SessionOptions { progress, ..Default::default() }).unwrap()
 }
 

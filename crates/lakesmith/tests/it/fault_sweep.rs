@@ -12,11 +12,11 @@ use object_store::ObjectStore;
 use crate::sweeping::{DAY, at_once, dry, on_disk as everything, paths, stray, vacuum_in};
 use crate::tables::{files, ids, on_disk, optimize, purge, run, session, session_on, small_files};
 
-const KINDS: [FaultKind; 4] =
+pub(crate) const KINDS: [FaultKind; 4] =
     [FaultKind::FailBefore, FaultKind::FailAfterLanding, FaultKind::AlreadyExistsAfterLanding, FaultKind::Slow(1)];
 
 /// Continuous integration takes a sample, the whole sweep runs with `LAKESMITH_TEST_ALL`.
-fn step() -> usize {
+pub(crate) fn step() -> usize {
     if std::env::var_os("LAKESMITH_TEST_ALL").is_some() { 1 } else { 7 }
 }
 

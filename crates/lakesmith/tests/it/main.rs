@@ -6,6 +6,7 @@ mod conflicts;
 mod fault_sweep;
 mod fsck;
 mod left_out;
+mod ordering;
 mod plan_files;
 mod rewriting;
 mod sweeping;

@@ -68,10 +68,16 @@ fn a_lone_file_full_of_deleted_rows_is_compacted() {
 }
 
 /// Puts the last commit of a table with one step more, made elsewhere, into the table once a rewrite has begun.
-struct Deleter {
+pub(crate) struct Deleter {
     from: BuiltTable,
     to: BuiltTable,
     done: AtomicBool,
+}
+
+impl Deleter {
+    pub(crate) fn new(from: &BuiltTable, to: &BuiltTable) -> Self {
+        Self { from: from.clone(), to: to.clone(), done: AtomicBool::new(false) }
+    }
 }
 
 impl Progress for Deleter {
@@ -94,7 +100,7 @@ impl Progress for Deleter {
     fn end(&self) {}
 }
 
-fn vector_files(table: &BuiltTable) -> usize {
+pub(crate) fn vector_files(table: &BuiltTable) -> usize {
     let names = std::fs::read_dir(&table.folder).unwrap().map(|e| e.unwrap().file_name());
     names.filter(|name| name.to_string_lossy().starts_with("deletion_vector_")).count()
 }
@@ -110,7 +116,7 @@ fn deleted_meanwhile(file: usize, rows: &[u64], operation: fn(&Session) -> Opera
     // Names and ids are the same wherever a table is built.
     let from = steps(elsewhere.path()).delete_rows(file, rows).build().unwrap();
     let mut expected = ids(&from);
-    let progress = Arc::new(Deleter { from: from.clone(), to: table.clone(), done: AtomicBool::new(false) });
+    let progress = Arc::new(Deleter::new(&from, &table));
     let meanwhile = Session::new(SessionOptions { progress, ..Default::default() }).unwrap();
     let report = run(&meanwhile, &table, operation(&meanwhile)).unwrap();
     assert_eq!((report.groups_dropped, report.committed), (0, true));
@@ -150,7 +156,7 @@ fn an_output_emptied_while_it_was_written_is_not_committed() {
     let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let table = steps(dir.path()).build().unwrap();
     let from = steps(elsewhere.path()).delete_rows(0, &(0..100).collect::<Vec<_>>()).build().unwrap();
-    let progress = Arc::new(Deleter { from, to: table.clone(), done: AtomicBool::new(false) });
+    let progress = Arc::new(Deleter::new(&from, &table));
     let meanwhile = Session::new(SessionOptions { progress, ..Default::default() }).unwrap();
     let report = run(&meanwhile, &table, purge(&meanwhile)).unwrap();
     assert_eq!((report.committed, report.metrics.num_files_removed, report.metrics.num_files_added), (true, 1, 0));
