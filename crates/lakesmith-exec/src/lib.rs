@@ -35,6 +35,7 @@ mod skipping;
 mod source;
 mod stats;
 mod target;
+mod told_once;
 mod tracking;
 mod upload_sink;
 mod vector;

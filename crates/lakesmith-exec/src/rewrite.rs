@@ -13,7 +13,7 @@ use arrow::compute::filter_record_batch;
 use lakesmith_core::op::RewriteLimits;
 use lakesmith_core::table::{DeletionVector, InputFile, LeftOut, RewriteOutcome, RewriteTask, RowMapSegment};
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_storage::{Cancel, Location, Store};
+use lakesmith_storage::{Cancel, Location, Progress, Store};
 
 use crate::content_hash;
 use crate::control::RewriteControl;
@@ -28,6 +28,7 @@ use crate::output::{FinishedFile, OutputFile, OutputPlan};
 use crate::prepare;
 use crate::source::FileHandle;
 use crate::target::{Strings, Target};
+use crate::told_once::ToldOnce;
 use crate::tracking::Positions;
 
 /// First read of a footer when nothing better is known.
@@ -59,6 +60,11 @@ impl TaskContext {
         let memory_bytes = control.memory_bytes;
         let threads = control.threads;
         Self { store, control, memory_bytes, threads, stop: Cancel::default(), visible: Arc::default() }
+    }
+
+    /// The same context, watched by another.
+    fn watched_by(&self, progress: Arc<dyn Progress>) -> Self {
+        Self { control: RewriteControl { progress, ..self.control.clone() }, ..self.clone() }
     }
 
     /// Stops the task when the run is cancelled.
@@ -119,13 +125,16 @@ impl Between for Straight {
 /// [`rewrite`] with something between reading and writing.
 ///
 /// An input that fails halfway is left out by beginning again without it: the outputs, which have the same names, are
-/// written over.
+/// written over. Progress is told once of what is read twice.
 pub(crate) fn run(task: &RewriteTask, context: &TaskContext, between: &mut dyn Between) -> Result<RewriteOutcome> {
     let mut task = Cow::Borrowed(task);
     let mut strings = Strings::Text;
     let mut left_out = Vec::new();
+    let mut left_out_bytes = 0;
+    let told = Arc::new(ToldOnce::new(Arc::clone(&context.control.progress)));
+    let context = context.watched_by(told.clone());
     loop {
-        let error = match attempt(&task, context, strings, between) {
+        let error = match attempt(&task, &context, strings, between) {
             Ok(mut outcome) => {
                 outcome.left_out.append(&mut left_out);
                 return Ok(outcome);
@@ -138,9 +147,11 @@ pub(crate) fn run(task: &RewriteTask, context: &TaskContext, between: &mut dyn B
             Some(index) if error.kind() == ErrorKind::Unsupported && left_out.len() < BEGUN_AGAIN_MAX => {
                 let input = task.to_mut().inputs.remove(index);
                 left_out.push(LeftOut::new(&input, &error));
+                left_out_bytes += input.size;
             }
             _ => return Err(error),
         }
+        told.begin_again(left_out_bytes);
     }
 }
 

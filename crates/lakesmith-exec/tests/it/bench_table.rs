@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -11,7 +12,7 @@ use lakesmith_core::table::{
     RewriteTask, Schema, WriteSpec, vector::VectorLocation,
 };
 use lakesmith_exec::{RewriteControl, TaskContext, rewrite};
-use lakesmith_storage::{Cancel, FixedWorld, Location, NoProgress, Store, StoreOptions};
+use lakesmith_storage::{Cancel, FixedWorld, Location, Progress, Store, StoreOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::file::properties::WriterProperties;
@@ -23,6 +24,21 @@ pub(crate) struct Bench {
     pub(crate) runtime: Runtime,
     pub(crate) memory_bytes: u64,
     inputs: Vec<InputFile>,
+    told: Arc<Told>,
+}
+
+/// Bytes that progress was told of.
+#[derive(Default)]
+struct Told(AtomicU64);
+
+impl Progress for Told {
+    fn begin(&self, _phase: &str, _total_bytes: u64) {}
+
+    fn advance(&self, bytes: u64, _rows: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn end(&self) {}
 }
 
 pub(crate) fn field(name: &str, data_type: DataType) -> Field {
@@ -56,7 +72,13 @@ pub(crate) fn plain_write() -> WriteSpec {
 impl Bench {
     pub(crate) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        Self { folder: tempfile::tempdir().unwrap(), runtime, memory_bytes: 256 << 20, inputs: vec![] }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            runtime,
+            memory_bytes: 256 << 20,
+            inputs: vec![],
+            told: Arc::default(),
+        }
     }
 
     pub(crate) fn root(&self) -> Location {
@@ -100,7 +122,7 @@ impl Bench {
             threads: 2,
             spill_folder: std::env::temp_dir(),
             cancel: Cancel::default(),
-            progress: Arc::new(NoProgress),
+            progress: self.told.clone(),
             now_ms: Arc::new(FixedWorld::new(1_000)),
             runtime: self.runtime.handle().clone(),
         };
@@ -123,6 +145,11 @@ impl Bench {
 
     pub(crate) fn run(&self, read: ReadSpec, write: WriteSpec) -> Result<RewriteOutcome> {
         rewrite(&self.task(read, write), &self.context())
+    }
+
+    /// Bytes that progress was told of, and those of all inputs.
+    pub(crate) fn told_and_stored(&self) -> (u64, u64) {
+        (self.told.0.load(Ordering::Relaxed), self.inputs.iter().map(|i| i.size).sum())
     }
 
     pub(crate) fn path(&self, relative: &str) -> PathBuf {

@@ -198,6 +198,8 @@ fn a_file_that_cannot_be_rewritten_is_left_out_wherever_it_shows() {
             assert!(outcome.row_map.iter().all(|s| s.input.0 != place as u32), "{what}");
             assert_eq!(bench.rows(&outcome.outputs[0].path).num_rows(), 20, "{what}");
             assert_eq!(bench.other_names().len(), 1, "{what}");
+            let (told, stored) = bench.told_and_stored();
+            assert_eq!(told, stored, "{what} in file {place}: progress is told of every byte once");
         }
     }
 }
