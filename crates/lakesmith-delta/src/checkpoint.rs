@@ -29,6 +29,7 @@ use crate::engine::{self, KERNEL_ROOT, translate};
 use crate::features::check_features;
 use crate::last_checkpoint::{Hint, names_checkpoint, publish};
 use crate::load::{Needs, load};
+use crate::log_doubts::check_hint_replaceable;
 use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
 use crate::log_view::ViewEngine;
@@ -97,10 +98,11 @@ pub(crate) fn interval(metadata: &Metadata) -> u64 {
 ///
 /// # Errors
 /// `NotFound` if there is no such version, `Unsupported` for a table whose protocol we don't fully support, `Corrupt`
-/// for a log that can't be replayed, `Unavailable` from the storage.
+/// for a log that can't be replayed or that ends before the version of the present hint, `Unavailable` from the storage.
 pub async fn write_checkpoint(store: &Store, root: &Location, version: u64) -> Result<CheckpointInfo> {
     let mut table = load(store, root, TimeTravel::Version(version), Needs::default()).await?;
     check_features(&table)?;
+    check_hint_replaceable(store, root, version).await?;
     // A writer that stopped between the checkpoint and the hint is made up for by writing both again.
     if table.log.checkpoint_version == Some(version) && names_checkpoint(store, root, version).await? {
         // A broken one would be left to readers for ever; only reading it tells.

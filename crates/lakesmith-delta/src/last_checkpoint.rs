@@ -52,7 +52,8 @@ pub fn configuration_digest(table: &DeltaTable) -> Result<String> {
         .map_err(|e| Error::internal("the table's metadata could not be written as JSON").caused_by(e))
 }
 
-fn location(root: &Location) -> Location {
+/// Where the hint is.
+pub(crate) fn location(root: &Location) -> Location {
     root.join(&format!("{LOG_FOLDER}/_last_checkpoint"))
 }
 

@@ -68,7 +68,7 @@ pub use last_checkpoint::configuration_digest;
 pub use load::{Needs, load};
 pub use log_check::{LogCheck, check_checksum, check_log};
 pub use log_cleanup::{clean_log, plan_log_clean};
-pub use log_doubts::check_undoubted;
+pub use log_doubts::{check_hint_replaceable, check_undoubted};
 pub use log_files::has_commits_after;
 pub use log_state::{DeltaTable, LogState};
 pub use properties::{NewConfiguration, validate_properties};

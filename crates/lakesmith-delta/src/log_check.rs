@@ -112,17 +112,20 @@ fn incomplete(listed: &[LogFile], check: &mut LogCheck) {
 }
 
 async fn hint(store: &Store, root: &Location, files: &LogFiles, check: &mut LogCheck) -> Result<()> {
-    if let Some(version) = last_checkpoint::published(store, root).await?
-        && !files.checkpoints.contains(&version)
-    {
-        check.findings.push(finding(
-            "misleading-hint",
-            format!("{LOG_FOLDER}/_last_checkpoint"),
-            version,
-            format!("it points to a checkpoint of version {version}, which is not there"),
-            "run lakesmith checkpoint, which writes it anew",
-        ));
+    let Some(version) = last_checkpoint::published(store, root).await? else { return Ok(()) };
+    if files.checkpoints.contains(&version) {
+        return Ok(());
     }
+    let path = format!("{LOG_FOLDER}/_last_checkpoint");
+    let latest = files.latest();
+    check.findings.push(if version > latest {
+        let message = format!("it points to a checkpoint of version {version}, but the log ends at version {latest}");
+        let cure = "restore the commits from a backup, or delete the hint if the log is known to be whole";
+        finding("log-gap", path, version, message, cure)
+    } else {
+        let message = format!("it points to a checkpoint of version {version}, which is not there");
+        finding("misleading-hint", path, version, message, "run lakesmith checkpoint, which writes it anew")
+    });
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store};
 
 use crate::last_checkpoint;
-use crate::log_files::LOG_FOLDER;
+use crate::log_files::{LOG_FOLDER, LogFiles};
 use crate::log_state::DeltaTable;
 
 /// Refuses a log that contradicts what is written beside it: a hint to a checkpoint of a version that is not there yet, or
@@ -42,4 +42,27 @@ pub async fn check_undoubted(store: &Store, root: &Location, table: &DeltaTable)
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses to replace a hint by one to `version` if it names a version that the log does not reach: nothing else may tell
+/// that commits were lost.
+///
+/// # Errors
+/// `Corrupt` with the hint and both versions; `Unavailable` from the storage.
+pub async fn check_hint_replaceable(store: &Store, root: &Location, version: u64) -> Result<()> {
+    let Some(hinted) = last_checkpoint::published(store, root).await?.filter(|hinted| *hinted > version) else {
+        return Ok(());
+    };
+    // Another writer's hint comes after its checkpoint, so a listing that begins now shows that.
+    let latest = LogFiles::list(store, root).await?.latest();
+    if hinted <= latest {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!(
+        "_last_checkpoint points to version {hinted}, but the log ends at version {latest}: commits of the table seem to \
+         be lost, and no checkpoint is written, because that would remove this sign of it, and a VACUUM then the files \
+         that the commits added; restore the log from a copy, or delete _last_checkpoint if the log is known to be whole"
+    ))
+    .with("path", last_checkpoint::location(root))
+    .with("version", latest))
 }

@@ -218,13 +218,25 @@ async fn an_unreadable_checkpoint_is_critical_until_a_new_one_is_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hint_beyond_the_log_is_critical_and_a_checkpoint_cures_it() {
+async fn a_hint_beyond_the_log_is_critical_and_no_checkpoint_takes_it_away() {
     for checkpoints in [&[][..], &[3], &[3, 9]] {
         let table = table(checkpoints).await;
-        std::fs::write(log(&table, "_last_checkpoint"), r#"{"version":50,"size":1}"#).unwrap();
+        let (hint, text) = (log(&table, "_last_checkpoint"), r#"{"version":50,"size":1}"#);
+        std::fs::write(&hint, text).unwrap();
+        let names = || std::fs::read_dir(table.path().join("_delta_log")).unwrap().count();
+        let before = names();
+        for version in [9, 6] {
+            let error = write_checkpoint(&table.store(), &table.root(), version).await.unwrap_err();
+            assert_eq!((error.kind(), error.context_value("version")), (ErrorKind::Corrupt, Some("9")), "{error:?}");
+            assert!(error.context_value("path").unwrap().ends_with("/_last_checkpoint"), "{error:?}");
+            assert!(error.message().contains("version 50") && error.message().contains("delete"), "{error:?}");
+            assert_eq!((std::fs::read_to_string(&hint).unwrap().as_str(), names()), (text, before));
+        }
         let report = health(&table).await;
         assert_eq!(report.log.last_checkpoint_hint, CheckpointHint::BeyondLog);
-        assert_eq!(critical(&report), [("last-checkpoint-hint", true)], "{checkpoints:?}");
+        assert_eq!(critical(&report), [("last-checkpoint-hint", false)], "{checkpoints:?}");
+        // Somebody who knows better says so.
+        std::fs::remove_file(&hint).unwrap();
         assert!(write_checkpoint(&table.store(), &table.root(), 9).await.unwrap().written.is_some());
         let report = health(&table).await;
         assert_eq!((critical(&report), report.log.last_checkpoint_hint), (vec![], CheckpointHint::Current));

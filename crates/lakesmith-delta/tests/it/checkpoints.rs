@@ -98,6 +98,12 @@ async fn a_checkpoint_follows_every_interval_and_the_hint_never_goes_back() {
     write_checkpoint(&bench.store, &bench.root, 1).await.unwrap();
     assert_eq!(hint().await, Some(2));
     assert_eq!(write_checkpoint(&bench.store, &bench.root, 2).await.unwrap().written, None);
+    // A version that the log does not reach stays named: nothing else may tell that commits were lost.
+    let beyond = bytes::Bytes::from_static(br#"{"version":50,"size":1}"#);
+    bench.store.put(&bench.root.join("_delta_log/_last_checkpoint"), beyond).await.unwrap();
+    bench.committed(&after, &edit(&after, &[(&["x"], "z")])).await;
+    bench.committed(&after, &edit(&after, &[(&["y"], "w")])).await;
+    assert_eq!((bench.load().await.state.version, hint().await), (4, Some(50)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,7 +14,9 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: Ch
     lakesmith_delta::check_writable(&table)?;
     let version = table.state.version;
     let mut report = CheckpointReport { version, written: false, log: None };
-    if !options.dry_run {
+    if options.dry_run {
+        session.runtime.block_on(lakesmith_delta::check_hint_replaceable(store, root, version))?;
+    } else {
         let info = session.runtime.block_on(lakesmith_delta::write_checkpoint(store, root, version))?;
         report.written = info.written.is_some();
     }

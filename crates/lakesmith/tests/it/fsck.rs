@@ -275,8 +275,11 @@ fn a_checkpoint_that_contradicts_the_commits_is_found() {
     assert!(report.counts["checkpoint-differs"] >= 1, "{:?}", report.findings);
     assert!(report.findings.iter().any(|f| f.message.contains("only the checkpoint hold")), "{:?}", report.findings);
     let hint = table.folder.join("_delta_log/_last_checkpoint");
-    std::fs::write(hint, r#"{"version":3,"size":1}"#).unwrap();
-    assert!(check(&table, StatisticsCheck::Off).counts.contains_key("misleading-hint"));
+    for (version, kind) in [(1, "misleading-hint"), (1_000, "log-gap")] {
+        std::fs::write(&hint, format!(r#"{{"version":{version},"size":1}}"#)).unwrap();
+        let counts = check(&table, StatisticsCheck::Off).counts;
+        assert!(counts.contains_key(kind), "{kind}: {counts:?}");
+    }
 }
 
 #[test]

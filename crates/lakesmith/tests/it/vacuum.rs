@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use lakesmith::ErrorKind;
-use lakesmith::op::{Operation, VacuumOptions};
+use lakesmith::op::{CheckpointOptions, Operation, VacuumOptions};
 use lakesmith_testkit::TableBuilder;
 
 use crate::sweeping::{
@@ -369,6 +369,21 @@ fn a_log_that_seems_to_lack_commits_is_not_vacuumed() {
         }
     }
     vacuum(&table, at_once()).unwrap();
+}
+
+#[test]
+fn a_checkpoint_does_not_take_away_the_sign_of_lost_commits() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = golden("orphans", dir.path());
+    fs::write(table.join("_delta_log/_last_checkpoint"), r#"{"version":9,"size":1}"#).unwrap();
+    let left = on_disk(&table);
+    for (dry_run, clean_log) in [(true, false), (false, false), (true, true), (false, true)] {
+        let options = CheckpointOptions { dry_run, clean_log };
+        let error = session().run(&table.to_string_lossy(), Operation::Checkpoint(options)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert_eq!(vacuum(&table, at_once()).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(on_disk(&table), left);
+    }
 }
 
 /// Commits an old file once the deletion begins.

@@ -102,16 +102,17 @@ pub(super) fn checkpoint_hint(s: &Subject<'_>) -> Option<Finding> {
         CheckpointHint::BeyondLog => (
             Severity::Critical,
             40.0,
-            "names a version that the log does not reach: commits seem to be lost; restore them from a copy, or write \
-             the hint anew if the log is known to be whole",
+            "names a version that the log does not reach: commits seem to be lost; restore them from a copy, or \
+             delete the hint if the log is known to be whole",
         ),
     };
     let evidence = json!({"hint": log.last_checkpoint_hint, "checkpoint_version": null_or(log.checkpoint_version), "log_files": log.files.files});
     let message = format!("_delta_log/_last_checkpoint {what}");
-    Some(Finding {
-        command: s.cure.checkpoint(),
-        ..finding("last-checkpoint-hint", severity, points, message, evidence)
-    })
+    let command = match log.last_checkpoint_hint {
+        CheckpointHint::BeyondLog => Some(s.cure.fsck()),
+        _ => s.cure.checkpoint(),
+    };
+    Some(Finding { command, ..finding("last-checkpoint-hint", severity, points, message, evidence) })
 }
 
 /// Log files that nobody needs any more.
