@@ -22,12 +22,14 @@ sys.path += [os.path.join(measure.HERE, ".."), os.path.join(measure.HERE, "..", 
 import bucket  # noqa: E402
 import services  # noqa: E402
 
-FOLDERS = 100
 BODY = b"x" * 64
 
 
-def make(lake, ports, table, objects, modified, work):
-    """Puts the table's log into the bucket, and loads so many objects, last modified at `modified` (seconds)."""
+def make(lake, ports, table, objects, folders, modified, work):
+    """Puts the table's log into the bucket, and loads so many objects, last modified at `modified` (seconds).
+
+    They are spread over so many folders; without any they lie beside the log.
+    """
     actions = events.creation(pa.schema([("id", pa.int64())]), [])
     text = "".join(json.dumps(action) + "\n" for action in actions)
     lake.client.put_object(Bucket=bucket.NAME, Key=f"{table}/_delta_log/{0:020d}.json", Body=text.encode())
@@ -36,7 +38,7 @@ def make(lake, ports, table, objects, modified, work):
     rest = text_of(4, attributes) + text_of(9, BODY)
     with open(path, "wb") as file:
         for each in range(objects):
-            folder = f"/buckets/{bucket.NAME}/{table}/folder-{each % FOLDERS:03d}"
+            folder = f"/buckets/{bucket.NAME}/{table}" + (f"/folder-{each % folders:03d}" if folders else "")
             entry = text_of(1, f"part-{each:08d}.parquet".encode()) + rest
             message = text_of(1, folder.encode()) + text_of(2, entry)
             file.write(struct.pack(">I", len(message)) + message)

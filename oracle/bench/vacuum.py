@@ -60,10 +60,11 @@ class VacuumBucket:
 
     peers = ("lakesmith",)
     unit = "objects"
+    name, folders = "vacuum-s3", 100
 
     def __init__(self, options):
         self.units, self.data = options.files or OBJECTS, options.data
-        self.title = f"vacuum-s3: {self.units:,} objects to delete in a bucket"
+        self.title = f"{self.name}: {self.units:,} objects to delete in a bucket, in {self.folders or 'no'} folders"
 
     def once(self, _):
         (dry_tenth, tenth), (dry, real) = self.runs(self.units // 10), self.runs(self.units)
@@ -76,7 +77,7 @@ class VacuumBucket:
                 os.environ["LAKESMITH_TEST_S3"] = manyobjects.services.endpoint_of(ports)
                 lake = manyobjects.bucket.Bucket()
                 os.environ.update(lake.variables)
-                manyobjects.make(lake, ports, "t", objects, LONG_AGO, work)
+                manyobjects.make(lake, ports, "t", objects, self.folders, LONG_AGO, work)
                 runs = [self.run(lake.url("t"), objects, *more) for more in (["--dry-run"], [])]
                 left = [name for name in lake.names("t") if not name.startswith("_")]
                 if left:
@@ -89,6 +90,10 @@ class VacuumBucket:
         if len(report["files"]) != objects:
             raise SystemExit(f"{len(report['files'])} of {objects} objects were found")
         return {**measured, "requests": report["requests"]}
+
+
+class VacuumFlatBucket(VacuumBucket):
+    name, folders = "vacuum-s3-flat", 0
 
 
 def make(root, files):

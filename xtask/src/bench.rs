@@ -17,7 +17,7 @@ pub(crate) struct Options {
     /// compact: size of the table; 1 is 10 million rows in 2,000 files, 1.8 GB
     #[arg(long, default_value_t = 0.1)]
     scale: f64,
-    /// load, health, vacuum, vacuum-lite, vacuum-s3: files in the table; by default as many as the benchmark says
+    /// load, health, vacuum, vacuum-lite, vacuum-s3, vacuum-s3-flat: files in the table; by default as many as the benchmark says
     #[arg(long)]
     files: Option<u32>,
     /// Runs of each contestant; medians are shown
@@ -46,6 +46,14 @@ enum Benchmark {
     VacuumLite,
     /// Deletion of very many objects in a bucket, by us alone: time, requests, and memory beside that of a tenth of them
     VacuumS3,
+    /// The same with all objects in one folder
+    VacuumS3Flat,
+}
+
+impl Benchmark {
+    fn needs_services(self) -> bool {
+        matches!(self, Self::VacuumS3 | Self::VacuumS3Flat)
+    }
 }
 
 /// Builds the release binary, makes the tables that are not there, runs the contestants in turn and prints one table for
@@ -54,7 +62,7 @@ enum Benchmark {
 /// # Errors
 /// When a build, an installation or a contestant fails.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
-    let oracle = Oracle::install(root, options.names.contains(&Benchmark::VacuumS3))?;
+    let oracle = Oracle::install(root, options.names.iter().any(|name| name.needs_services()))?;
     let binary = process::build_binary(root, true)?;
     let mut command = oracle.python(["bench/bench.py"]);
     command.env("LAKESMITH_BIN", binary);

@@ -1,8 +1,8 @@
 //! What every storage must do for tables to be safe on it. Run against a new kind of storage before it is trusted.
 
 use bytes::Bytes;
-use futures::TryStreamExt as _;
 use futures::future::join_all;
+use futures::{StreamExt as _, TryStreamExt as _};
 use lakesmith_core::{Error, ErrorKind, Result};
 
 use crate::location::Location;
@@ -27,6 +27,9 @@ pub const SPECIAL_NAMES: [&str; 12] = [
 
 /// Writers that race for one name.
 const RACERS: usize = 16;
+/// Objects of a wide folder.
+const FLAT: usize = 1_100;
+const PUTS_AT_ONCE: usize = 16;
 
 /// Runs the whole suite below `root`, which should be empty, and removes what it wrote.
 ///
@@ -112,6 +115,7 @@ async fn listing(store: &Store, at: &Location) -> Result<()> {
         found.sort();
         rule(found == expected, "a parallel listing holds every object once")?;
     }
+    pages(store, &at.join("flat")).await?;
     let log = at.join("log");
     for name in ["00.json", "01.json", "02.json", "_sidecars/x", "_last_checkpoint"] {
         store.put(&log.join(name), Bytes::from_static(b"{}")).await?;
@@ -120,6 +124,18 @@ async fn listing(store: &Store, at: &Location) -> Result<()> {
     let names: Vec<&str> = after.iter().map(|info| info.location.file_name()).collect();
     rule(names == ["01.json", "02.json", "_last_checkpoint"], "a listing from a name holds the later direct children")?;
     rule(store.list_from(&log, "").await?.len() == 4, "a listing from nothing holds all direct children")
+}
+
+/// A folder of more objects than one page of a listing holds, with other folders among them.
+async fn pages(store: &Store, at: &Location) -> Result<()> {
+    let names = (0..FLAT).map(|i| if i % 250 == 0 { format!("part-{i:05}/x") } else { format!("part-{i:05}") });
+    let mut expected: Vec<Location> = names.map(|name| at.join(&name)).collect();
+    let puts = expected.iter().map(|file| store.put(file, Bytes::from_static(b"x")));
+    futures::stream::iter(puts).buffer_unordered(PUTS_AT_ONCE).try_collect::<()>().await?;
+    let mut found: Vec<Location> = store.list_parallel(at, 8).map_ok(|info| info.location).try_collect().await?;
+    found.sort();
+    expected.sort();
+    rule(found == expected, "a parallel listing of many pages holds every object once")
 }
 
 async fn uploading(store: &Store, at: &Location) -> Result<()> {

@@ -17,6 +17,7 @@ mod local;
 pub mod location;
 mod metered;
 pub mod open;
+mod pages;
 pub mod presence;
 mod resume;
 mod single_delete;

@@ -92,6 +92,11 @@ impl Counters {
         Self::add(&self.delete, 1);
     }
 
+    /// A page of a listing that went past [`Metered`].
+    pub(crate) fn count_list(&self) {
+        Self::add(&self.list, 1);
+    }
+
     fn add(counter: &AtomicU64, amount: u64) {
         counter.fetch_add(amount, Ordering::Relaxed);
     }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use lakesmith_core::{Error, Result};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
-use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzure, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::list::PaginatedListStore;
 use object_store::memory::InMemory;
 use object_store::signer::Signer;
 use object_store::{ObjectStore, RetryConfig};
@@ -16,6 +17,7 @@ use object_store::{ObjectStore, RetryConfig};
 use crate::encoding::redact;
 use crate::failure::credentials_missing;
 use crate::location::{Location, Scheme};
+use crate::pages::Pages;
 use crate::resume::Resuming;
 
 /// How to reach a storage.
@@ -116,30 +118,34 @@ fn hadoop_setting(key: &str, value: &str) -> Option<(String, String)> {
 /// In-process stores by name, so that two sessions of a process see the same `memory://name`.
 static MEMORY: LazyLock<Mutex<BTreeMap<String, Arc<InMemory>>>> = LazyLock::new(Mutex::default);
 
-/// An object store, and what signs requests to it where it deletes in bulk only.
+/// An object store, what lists it page by page where it can, and what signs requests to it where it deletes in bulk only.
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) pages: Option<Pages>,
     pub(crate) signer: Option<Arc<dyn Signer>>,
 }
 
 pub(crate) fn open(root: &Location, options: &StoreOptions) -> Result<Opened> {
-    let mut signer = None;
-    let remote = |store| Arc::new(Resuming::new(store, options.retry_timeout)) as Arc<dyn ObjectStore>;
-    let store = match root.kind() {
-        Scheme::File => Arc::new(crate::local::LocalStore),
+    let plain = |store| Opened { store, pages: None, signer: None };
+    Ok(match root.kind() {
+        Scheme::File => plain(Arc::new(crate::local::LocalStore)),
         Scheme::Memory => {
             let mut stores = MEMORY.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            Arc::clone(stores.entry(root.authority().to_owned()).or_default()) as Arc<dyn ObjectStore>
+            plain(Arc::clone(stores.entry(root.authority().to_owned()).or_default()) as Arc<dyn ObjectStore>)
         }
         Scheme::S3 => {
             let store = s3(root, options)?;
-            signer = Some(Arc::clone(&store) as Arc<dyn Signer>);
-            remote(store)
+            Opened { signer: Some(Arc::clone(&store) as Arc<dyn Signer>), ..remote(store, options) }
         }
-        Scheme::Gcs => remote(gcs(root, options)?),
-        Scheme::Abfss | Scheme::Azure => remote(azure(root, options)?),
-    };
-    Ok(Opened { store, signer })
+        Scheme::Gcs => remote(gcs(root, options)?, options),
+        Scheme::Abfss | Scheme::Azure => remote(azure(root, options)?, options),
+    })
+}
+
+fn remote<T: ObjectStore + PaginatedListStore>(store: Arc<T>, options: &StoreOptions) -> Opened {
+    let patience = options.retry_timeout;
+    let pages = Pages::new(Arc::clone(&store) as Arc<dyn PaginatedListStore>, patience);
+    Opened { store: Arc::new(Resuming::new(store, patience)), pages: Some(pages), signer: None }
 }
 
 fn s3(root: &Location, options: &StoreOptions) -> Result<Arc<AmazonS3>> {
@@ -165,7 +171,7 @@ fn s3(root: &Location, options: &StoreOptions) -> Result<Arc<AmazonS3>> {
     Ok(Arc::new(store))
 }
 
-fn gcs(root: &Location, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
+fn gcs(root: &Location, options: &StoreOptions) -> Result<Arc<GoogleCloudStorage>> {
     let mut builder = GoogleCloudStorageBuilder::new().with_retry(options.retry());
     for (key, value) in options.parsed::<GoogleConfigKey>() {
         builder = builder.with_config(key, value);
@@ -173,7 +179,7 @@ fn gcs(root: &Location, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> 
     Ok(Arc::new(builder.with_bucket_name(root.authority()).build().map_err(|e| setting_error(e, root))?))
 }
 
-fn azure(root: &Location, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
+fn azure(root: &Location, options: &StoreOptions) -> Result<Arc<MicrosoftAzure>> {
     let mut builder = MicrosoftAzureBuilder::new().with_retry(options.retry());
     if options.endpoint_is_plain(&["azure_storage_endpoint", "azure_endpoint"]) {
         builder = builder.with_allow_http(true);

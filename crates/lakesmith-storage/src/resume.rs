@@ -98,14 +98,15 @@ impl Listing {
 }
 
 /// Decides whether a failed read or listing is worth another try.
-struct Breaks {
+pub(crate) struct Breaks {
     patience: Duration,
     since: Instant,
     count: u32,
 }
 
 impl Breaks {
-    fn new(patience: Duration) -> Self {
+    /// A failure that already took `patience` is final.
+    pub(crate) fn new(patience: Duration) -> Self {
         Self { patience, since: Instant::now(), count: 0 }
     }
 
@@ -115,7 +116,7 @@ impl Breaks {
     }
 
     /// Waits and says yes if the answer broke off on its way.
-    async fn go_on(&mut self, error: &Error) -> bool {
+    pub(crate) async fn go_on(&mut self, error: &Error) -> bool {
         if self.count >= BREAKS_MAX || self.since.elapsed() >= self.patience || !broke_off(error) {
             return false;
         }

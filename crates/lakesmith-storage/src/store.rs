@@ -2,20 +2,23 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use lakesmith_core::{Error, ErrorKind, Result};
+use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use object_store::{
-    GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
+    GetOptions, GetRange, ListResult, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
 };
 
 use crate::failure::storage_error;
 use crate::location::Location;
 use crate::metered::{Counters, Metered, RequestCounts};
 use crate::open::{self, StoreOptions};
+use crate::pages::Pages;
 use crate::single_delete::SingleDelete;
 use crate::upload::Upload;
 
@@ -45,6 +48,7 @@ pub struct Store {
     inner: Arc<dyn ObjectStore>,
     counters: Arc<Counters>,
     root: Location,
+    pages: Option<Pages>,
     single: Option<Arc<SingleDelete>>,
 }
 
@@ -57,14 +61,29 @@ impl Store {
         let opened = open::open(root, options)?;
         let single = opened.signer.map(SingleDelete::new).transpose();
         let single = single.map_err(|e| storage_error(e, "open", root))?;
-        Ok(Store { single: single.map(Arc::new), ..Self::from_object_store(opened.store, root) })
+        Ok(Store { single: single.map(Arc::new), pages: opened.pages, ..Self::from_object_store(opened.store, root) })
     }
 
     /// Wraps a store whose paths are the keys of `root`'s storage.
     pub fn from_object_store(inner: Arc<dyn ObjectStore>, root: &Location) -> Store {
         let counters = Arc::new(Counters::default());
         let inner = Arc::new(Metered::new(inner, Arc::clone(&counters), root.kind()));
-        Store { inner, counters, root: root.clone(), single: None }
+        Store { inner, counters, root: root.clone(), pages: None, single: None }
+    }
+
+    /// The same store, with something to ask for single pages of a listing: wide folders are then not held whole.
+    #[must_use]
+    pub fn with_pages(self, pages: Arc<dyn PaginatedListStore>) -> Store {
+        Store { pages: Some(Pages::new(pages, Duration::ZERO)), ..self }
+    }
+
+    /// The direct children of a folder, page by page where the storage offers that.
+    pub(crate) fn list_level(&self, folder: Path) -> BoxStream<'static, object_store::Result<ListResult>> {
+        if let Some(pages) = self.pages.clone() {
+            return pages.level(&folder, Arc::clone(&self.counters));
+        }
+        let inner = self.object_store();
+        futures::stream::once(async move { inner.list_with_delimiter(Some(&folder)).await }).boxed()
     }
 
     /// The metered store as other libraries expect it. Its paths are [`Location::key`]s.

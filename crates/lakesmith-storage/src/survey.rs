@@ -1,4 +1,4 @@
-//! Streams the listing of a table's folder through a sweep's rule; memory does not grow with the number of files.
+//! Streams the listing of a table's folder through a sweep's rule; memory grows with the number of folders, not of files.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -157,20 +157,14 @@ impl<'a> Surveyor<'a> {
 
     async fn remote(&mut self, store: &Store, cancel: &Cancel) -> Result<()> {
         let names = self.rule.names().clone();
-        let enter = move |name: &str| !names.hides_name(name);
-        let (objects, prefixes, closed) = store.split(self.root, LISTINGS_IN_FLIGHT, &enter).await?;
-        for path in closed {
-            self.walked(store, Walked::Closed(path))?;
-        }
-        let listings = prefixes.into_iter().map(|path| {
-            let below = store.root().with_key(path.as_ref());
-            store.list_stream(&below).try_ready_chunks(BATCH).map_err(|e| e.1).boxed()
-        });
-        let deeper = futures::stream::iter(listings).flatten_unordered(LISTINGS_IN_FLIGHT);
-        let mut all = futures::stream::once(async { Ok(objects) }).chain(deeper).boxed();
-        while let Some(batch) = all.next().await {
+        let mut parts = store.list_parts(self.root, LISTINGS_IN_FLIGHT, move |name| !names.hides_name(name));
+        while let Some(part) = parts.next().await {
             cancel.check()?;
-            for info in batch? {
+            let part = part?;
+            for path in part.closed {
+                self.walked(store, Walked::Closed(path))?;
+            }
+            for info in part.objects {
                 let Some(path) = info.location.relative_to(self.root).map(str::to_owned) else { continue };
                 if is_folder_mark(&path, info.size) {
                     continue;

@@ -13,11 +13,15 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use lakesmith_storage::{Location, Store, StoreOptions};
+use object_store::list::{PaginatedListOptions, PaginatedListResult, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
+
+/// Entries of a page of a folder.
+const PAGE: usize = 4;
 
 /// How a request fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +81,8 @@ impl FaultStore {
         let inner = Store::open(root, &StoreOptions::default())?.object_store();
         let faulty = FaultStore::new(inner, faults);
         let store = Store::from_object_store(Arc::clone(&faulty) as Arc<dyn ObjectStore>, root);
-        Ok((faulty, store))
+        let pages = Arc::clone(&faulty) as Arc<dyn PaginatedListStore>;
+        Ok((faulty, store.with_pages(pages)))
     }
 
     /// Requests so far.
@@ -248,6 +253,29 @@ impl ObjectStore for FaultStore {
     }
 }
 
+/// Each page is a request, and can fail as one.
+#[async_trait]
+impl PaginatedListStore for FaultStore {
+    async fn list_paginated(&self, prefix: Option<&str>, options: PaginatedListOptions) -> Result<PaginatedListResult> {
+        let folder = Path::parse(prefix.unwrap_or_default())?;
+        let ListResult { common_prefixes, objects } = self.list_with_delimiter(Some(&folder)).await?;
+        let folders = common_prefixes.into_iter().map(|path| (path, None));
+        let mut entries: Vec<(Path, Option<ObjectMeta>)> =
+            folders.chain(objects.into_iter().map(|meta| (meta.location.clone(), Some(meta)))).collect();
+        entries.retain(|(path, _)| options.page_token.as_deref().is_none_or(|last| path.as_ref() > last));
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let more = entries.len() > PAGE;
+        entries.truncate(PAGE);
+        let page_token = entries.last().filter(|_| more).map(|(path, _)| path.to_string());
+        let (folders, objects): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(_, meta)| meta.is_none());
+        let result = ListResult {
+            common_prefixes: folders.into_iter().map(|(path, _)| path).collect(),
+            objects: objects.into_iter().filter_map(|(_, meta)| meta).collect(),
+        };
+        Ok(PaginatedListResult { result, page_token })
+    }
+}
+
 fn faulty_list(
     script: &Arc<Script>,
     prefix: Option<&Path>,
@@ -302,6 +330,7 @@ impl MultipartUpload for FaultUpload {
 
 #[cfg(test)]
 mod tests {
+    use futures::TryStreamExt as _;
     use lakesmith_core::ErrorKind;
     use lakesmith_storage::PutOutcome;
 
@@ -346,6 +375,26 @@ mod tests {
         }
         assert_eq!(store.list(&root).await.unwrap().len(), 2);
         assert_eq!(store.list(&root).await.unwrap().len(), 4);
+    }
+
+    #[tokio::test]
+    async fn a_page_of_a_folder_is_a_request_that_can_fail() {
+        let names = ["a", "b", "c", "d", "e", "f/g", "h", "i", "j", "k"];
+        let put = names.len() as u64;
+        let listed = async |name: &str, kind: FaultKind, page: u64| {
+            let (faulty, store, root) = open(name, put + page, kind);
+            for name in names {
+                store.put(&root.join(name), Bytes::new()).await.unwrap();
+            }
+            let found: lakesmith_core::Result<Vec<_>> = store.list_parallel(&root, 8).try_collect().await;
+            let pages = faulty.log()[names.len()..].to_vec();
+            (found.map(|found| found.len()).map_err(|e| e.kind()), pages.len())
+        };
+        // Three pages of the folder and the one of the folder in it.
+        assert_eq!(listed("whole", FaultKind::Slow(0), 0).await, (Ok(10), 4));
+        assert_eq!(listed("fails", FaultKind::FailBefore, 1).await, (Err(ErrorKind::Unavailable), 2));
+        let (partial, _) = listed("half", FaultKind::PartialList, 1).await;
+        assert!(partial.is_ok_and(|found| found < 10));
     }
 
     #[tokio::test]
