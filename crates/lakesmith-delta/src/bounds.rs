@@ -1,4 +1,4 @@
-//! Smallest and largest values of columns, file by file, from the statistics in the log.
+//! What the statistics in the log say of columns, file by file: smallest and largest values, or nothing.
 //!
 //! The log is read again for them: statistics of ten million files would not fit beside the files themselves.
 
@@ -19,6 +19,7 @@ use crate::bound_values::{value, widened};
 use crate::file_rows::each_statistics;
 use crate::log_state::DeltaTable;
 use crate::quick::stats_text::{Name, Node, plant};
+use crate::schema::find_column;
 use crate::{engine, load};
 
 /// The bounds of each key in the files of `table`, whose log is read once. For many files ask for one key at a time.
@@ -34,22 +35,74 @@ pub async fn key_bounds(
     if keys.is_empty() || table.state.files.is_empty() {
         return Ok(vec![vec![None; table.state.files.len()]; keys.len()]);
     }
+    let (state, keys) = (Arc::clone(&table.state), keys.to_vec());
+    read(store, root, table, move |scan| {
+        let mut collector = Collector::new(&state.files, &keys);
+        scan(&mut |path, stats| collector.take(path, stats))?;
+        Ok((collector.bounds, collector.lacks_text))
+    })
+    .await
+}
+
+/// For each of `columns`, how many files say nothing of it in their statistics: neither bounds nor a count of nulls.
+/// Columns are logical paths in any case; the table's files need not be loaded.
+///
+/// # Errors
+/// As [`crate::load`].
+pub async fn files_without_statistics(
+    store: &Store,
+    root: &Location,
+    table: &DeltaTable,
+    columns: &[Vec<String>],
+) -> Result<Vec<u64>> {
+    let mut tree = Vec::new();
+    for (place, column) in columns.iter().enumerate() {
+        let path = find_column(&table.state.schema, column).unwrap_or_default();
+        plant(&mut tree, &path.iter().map(|f| f.physical.clone()).collect::<Vec<_>>(), place);
+    }
+    let count = columns.len();
+    read(store, root, table, move |scan| {
+        let (mut without, mut lacks_text) = (vec![0; count], false);
+        scan(&mut |_, stats| {
+            lacks_text |= stats.is_none();
+            let found =
+                Found::in_text(stats.unwrap_or_default(), &tree, count).unwrap_or_else(|| Found::nothing(count));
+            for (place, without) in without.iter_mut().enumerate() {
+                let says = [&found.low, &found.high, &found.nulls].into_iter().any(|part| part[place].is_some());
+                *without += u64::from(!says);
+            }
+            Ok(())
+        })?;
+        Ok((without, lacks_text))
+    })
+    .await
+}
+
+/// Takes the path and the statistics of a file.
+type Take<'a> = &'a mut dyn FnMut(&str, Option<&str>) -> Result<()>;
+
+/// Gives what `collect` makes of the live files, which it scans. It also says whether a file that may have statistics has
+/// none as text: a checkpoint may hold them as columns only, and then it is called again with those as text.
+async fn read<T: Send + 'static>(
+    store: &Store,
+    root: &Location,
+    table: &DeltaTable,
+    collect: impl Fn(&dyn Fn(Take<'_>) -> Result<()>) -> Result<(T, bool)> + Send + 'static,
+) -> Result<T> {
     let kernel = table.log.view.open(store, root)?;
-    let (state, root, keys) = (Arc::clone(&table.state), root.clone(), keys.to_vec());
+    let (version, root) = (table.state.version, root.clone());
     engine::blocking(move || {
         let snapshot =
-            load::build(&kernel, Some(state.version)).map_err(|e| engine::translate(e, &root).with("path", &root))?;
-        let collect = |stats| {
-            let mut collector = Collector::new(&state.files, &keys);
-            load::scan(&kernel, &root, &snapshot, stats, &mut |batch| {
-                each_statistics(batch, &mut |path, stats| collector.take(path, stats)).map(|()| true)
-            })?;
-            Ok::<_, Error>((collector.bounds, collector.lacks_text))
+            load::build(&kernel, Some(version)).map_err(|e| engine::translate(e, &root).with("path", &root))?;
+        let collected = |stats: StatsOptions| {
+            collect(&|take| {
+                let each = &mut |batch| each_statistics(batch, take).map(|()| true);
+                load::scan(&kernel, &root, &snapshot, stats.clone(), each).map(drop)
+            })
         };
-        match collect(StatsOptions::json_only())? {
-            (bounds, false) => Ok(bounds),
-            // A checkpoint may hold statistics as columns only.
-            (_, true) => collect(StatsOptions::all()).map(|(bounds, _)| bounds),
+        match collected(StatsOptions::json_only())? {
+            (found, false) => Ok(found),
+            (_, true) => collected(StatsOptions::all()).map(|(found, _)| found),
         }
     })
     .await
@@ -83,12 +136,7 @@ impl<'a> Collector<'a> {
             self.lacks_text |= file.rows.is_some();
             return Ok(());
         };
-        let mut found = Found { low: vec![None; self.keys.len()], high: vec![None; self.keys.len()] };
-        let mut json = serde_json::Deserializer::from_str(text);
-        // Statistics that can't be read say nothing.
-        if (Statistics { tree: &self.tree, found: &mut found }).deserialize(&mut json).is_err() {
-            return Ok(());
-        }
+        let Some(found) = Found::in_text(text, &self.tree, self.keys.len()) else { return Ok(()) };
         for (place, key) in self.keys.iter().enumerate() {
             let bound = |value_of: &Option<Value>| value(&key.data_type, value_of.as_ref()?);
             self.bounds[place][row] = bound(&found.low[place]).zip(bound(&found.high[place]).map(widened));
@@ -119,9 +167,24 @@ impl<'a> Collector<'a> {
 struct Found {
     low: Vec<Option<Value>>,
     high: Vec<Option<Value>>,
+    nulls: Vec<Option<Value>>,
 }
 
-/// One file's statistics, of which only the bounds of known columns are kept.
+impl Found {
+    fn nothing(columns: usize) -> Self {
+        Self { low: vec![None; columns], high: vec![None; columns], nulls: vec![None; columns] }
+    }
+
+    /// `None` if the statistics can't be read: then they say nothing.
+    fn in_text(text: &str, tree: &[(String, Node)], columns: usize) -> Option<Self> {
+        let mut found = Self::nothing(columns);
+        let mut json = serde_json::Deserializer::from_str(text);
+        Statistics { tree, found: &mut found }.deserialize(&mut json).ok()?;
+        Some(found)
+    }
+}
+
+/// One file's statistics, of which only what they say of known columns is kept.
 struct Statistics<'a> {
     tree: &'a [(String, Node)],
     found: &'a mut Found,
@@ -143,12 +206,17 @@ impl<'de> Visitor<'de> for Statistics<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(part) = map.next_key_seed(Name(&["minValues", "maxValues"]))? {
-            match part {
-                Some(0) => map.next_value_seed(Columns { tree: self.tree, values: &mut self.found.low })?,
-                Some(_) => map.next_value_seed(Columns { tree: self.tree, values: &mut self.found.high })?,
-                None => drop(map.next_value::<IgnoredAny>()?),
-            }
+        while let Some(part) = map.next_key_seed(Name(&["minValues", "maxValues", "nullCount"]))? {
+            let values = match part {
+                Some(0) => &mut self.found.low,
+                Some(1) => &mut self.found.high,
+                Some(_) => &mut self.found.nulls,
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            map.next_value_seed(Columns { tree: self.tree, values })?;
         }
         Ok(())
     }

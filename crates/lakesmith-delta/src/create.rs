@@ -23,6 +23,7 @@ use crate::properties::{Change, MAX_COLUMN_ID, NewConfiguration};
 use crate::puts::{Holder, Puts};
 use crate::schema_text::{schema_string, tree};
 use crate::tip::{IN_COMMIT_TIMESTAMPS, is_true};
+use crate::version_checksum;
 use crate::version_state::VersionState;
 use crate::write_spec::{COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 
@@ -156,8 +157,14 @@ pub async fn create(
         vec![Action::CommitInfo(info), Action::Metadata(metadata.clone()), Action::Protocol(protocol.clone())];
     actions.extend(new.domains.iter().map(|(name, text)| domain(name, text.clone())));
     let mut puts = Puts::new(store, root, context, &transaction_id);
-    let holder = puts.put(0, &lines(&actions)?).await.map_err(|e| e.with("table", root))?;
-    Ok(matches!(holder, Holder::Us))
+    let commit = lines(&actions)?;
+    if let Holder::Another = puts.put(0, &commit).await.map_err(|e| e.with("table", root))? {
+        return Ok(false);
+    }
+    if let Err(error) = version_checksum::write_first(store, root, metadata, protocol, &commit).await {
+        tracing::debug!(%error, "the new table stands without a checksum of its version");
+    }
+    Ok(true)
 }
 
 /// The table as its first version has it.

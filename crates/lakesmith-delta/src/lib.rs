@@ -57,7 +57,7 @@ mod winners;
 mod write_spec;
 mod z85;
 
-pub use bounds::key_bounds;
+pub use bounds::{files_without_statistics, key_bounds};
 pub use checkpoint::{CheckpointInfo, WrittenCheckpoint, write_checkpoint};
 pub use clustering::{schema_spelling, set_clustering};
 pub use commit::{CommitContext, CommitResult, Committed, commit};

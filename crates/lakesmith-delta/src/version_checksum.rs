@@ -1,7 +1,7 @@
 //! Version checksums (`.crc`): a summary of a version that readers check themselves by and start faster from.
 //!
-//! Ours is the previous version's, moved on by our own commit. Readers trust it, so it is written only where the
-//! previous one agrees with what we know, and holds only what can be kept exact.
+//! Ours is the previous version's, moved on by our own commit, or that of a new table. Readers trust it, so it is written
+//! only where the previous one agrees with what we know, and holds only what can be kept exact.
 //!
 //! # Source
 //! Delta PROTOCOL.md, "Version Checksum File"; Delta Spark `RecordChecksum.computeNewChecksum`.
@@ -54,41 +54,44 @@ pub(crate) async fn write(
     before: Before<'_>,
     commit: &[u8],
 ) -> Result<bool> {
-    let location = |version: u64| root.join(&format!("{LOG_FOLDER}/{version:020}.crc"));
-    let previous = match store.get(&location(version - 1)).await {
+    let previous = match store.get(&location(root, version - 1)).await {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
     let Ok(previous) = serde_json::from_slice::<Map<String, Value>>(&previous) else { return Ok(false) };
     let actions = parse_commit(commit, root)?;
-    let Some(checksum) = next(&previous, before, &actions) else { return Ok(false) };
+    let Some(state) = State::of(&previous, before) else { return Ok(false) };
+    put(store, &location(root, version), state.after(&actions, &before.tip.metadata, &before.tip.protocol)).await
+}
+
+/// Writes the checksum of a table's first version, which `commit` made, with this metadata and protocol.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) async fn write_first(
+    store: &Store,
+    root: &Location,
+    metadata: &Metadata,
+    protocol: &Protocol,
+    commit: &[u8],
+) -> Result<bool> {
+    let takes_vectors = protocol.writer_features.iter().flatten().any(|feature| feature == "deletionVectors");
+    let actions = parse_commit(commit, root)?;
+    put(store, &location(root, 0), State::empty(takes_vectors).after(&actions, metadata, protocol)).await
+}
+
+fn location(root: &Location, version: u64) -> Location {
+    root.join(&format!("{LOG_FOLDER}/{version:020}.crc"))
+}
+
+async fn put(store: &Store, location: &Location, checksum: Option<Map<String, Value>>) -> Result<bool> {
+    let Some(checksum) = checksum else { return Ok(false) };
     let mut text = serde_json::to_vec(&checksum)
         .map_err(|e| Error::internal("a version checksum could not be written as JSON").caused_by(e))?;
     text.push(b'\n');
-    store.put_if_absent(&location(version), text.into()).await?;
+    store.put_if_absent(location, text.into()).await?;
     Ok(true)
-}
-
-fn next(previous: &Map<String, Value>, before: Before<'_>, actions: &[Action]) -> Option<Map<String, Value>> {
-    let mut state = State::of(previous, before)?;
-    let (mut metadata, mut protocol) = (before.tip.metadata.clone(), before.tip.protocol.clone());
-    let (mut transaction_id, mut timestamp_ms) = (None, None);
-    for action in actions {
-        match action {
-            Action::Add(add) => state.put(add.size, add.deletion_vector.as_ref())?,
-            Action::Remove(remove) => state.take(remove.size?, remove.deletion_vector.as_ref())?,
-            Action::Metadata(new) => metadata = new.clone(),
-            Action::Protocol(new) => protocol = new.clone(),
-            Action::DomainMetadata(domain) => state.set_domain(domain),
-            Action::CommitInfo(info) => {
-                (transaction_id, timestamp_ms) = (info.txn_id.clone(), info.in_commit_timestamp)
-            }
-            _ => return None,
-        }
-    }
-    state.forget_expiring_transactions(&metadata);
-    state.into_json(transaction_id, timestamp_ms, &metadata, &protocol)
 }
 
 /// What a checksum holds and a commit moves.
@@ -112,6 +115,40 @@ struct SizeHistogram {
 }
 
 impl State {
+    fn empty(takes_vectors: bool) -> Self {
+        Self {
+            bytes: 0,
+            files: 0,
+            deleted_rows: takes_vectors.then_some(0),
+            vectors: takes_vectors.then_some(0),
+            transactions: Some(json!([])),
+            domains: Some(Vec::new()),
+            sizes: Some((SIZES[0], SizeHistogram::empty())),
+            deleted_counts: takes_vectors.then(|| vec![0; DELETED_BINS]),
+        }
+    }
+
+    /// The checksum after a commit on a table with this metadata and protocol; `None` if it can't be kept exact.
+    fn after(mut self, actions: &[Action], metadata: &Metadata, protocol: &Protocol) -> Option<Map<String, Value>> {
+        let (mut metadata, mut protocol) = (metadata, protocol);
+        let (mut transaction_id, mut timestamp_ms) = (None, None);
+        for action in actions {
+            match action {
+                Action::Add(add) => self.put(add.size, add.deletion_vector.as_ref())?,
+                Action::Remove(remove) => self.take(remove.size?, remove.deletion_vector.as_ref())?,
+                Action::Metadata(new) => metadata = new,
+                Action::Protocol(new) => protocol = new,
+                Action::DomainMetadata(domain) => self.set_domain(domain),
+                Action::CommitInfo(info) => {
+                    (transaction_id, timestamp_ms) = (info.txn_id.clone(), info.in_commit_timestamp)
+                }
+                _ => return None,
+            }
+        }
+        self.forget_expiring_transactions(metadata);
+        self.into_json(transaction_id, timestamp_ms, metadata, protocol)
+    }
+
     /// `None` if the checksum contradicts itself or what is known of the table.
     fn of(previous: &Map<String, Value>, before: Before<'_>) -> Option<Self> {
         let number = |key: &str| previous.get(key).and_then(Value::as_i64);
@@ -227,6 +264,21 @@ impl State {
 }
 
 impl SizeHistogram {
+    /// Nothing in the bins that Spark has.
+    fn empty() -> Self {
+        let mut starts = vec![0];
+        starts.extend((13..=23).map(|power| 1_i64 << power));
+        let mut start = 8;
+        for (step, last) in [(4, 40), (8, 120), (4, 144), (16, 576), (64, 1_408), (128, 2_048), (256, 4_096)] {
+            while start < last {
+                start += step;
+                starts.push(start << 20);
+            }
+        }
+        starts.extend((33..=38).map(|power| 1_i64 << power));
+        Self { file_counts: vec![0; starts.len()], total_bytes: vec![0; starts.len()], sorted_bin_boundaries: starts }
+    }
+
     fn is_whole(&self, files: i64, bytes: i64) -> bool {
         let bins = self.sorted_bin_boundaries.len();
         let sum = |values: &[i64]| values.iter().try_fold(0i64, |sum, v| sum.checked_add(*v));

@@ -6,13 +6,16 @@ use lakesmith_core::ErrorKind;
 use lakesmith_core::layout::OrderKey;
 use lakesmith_core::op::CreateTable;
 use lakesmith_core::table::{DataType, Field, OperationInfo, Scalar, Schema};
-use lakesmith_delta::{CommitContext, NewConfiguration, check_room, create, key_bounds, new_table, set_clustering};
+use lakesmith_delta::{
+    CommitContext, NewConfiguration, check_room, create, files_without_statistics, key_bounds, new_table,
+    set_clustering,
+};
 use lakesmith_storage::{Location, Store};
 use object_store::memory::InMemory;
 use serde_json::{Value, json};
 
 use crate::commit_bench::{Bench, add, metadata, protocol, with};
-use crate::tables::TestTable;
+use crate::tables::{TestTable, golden_folder};
 
 fn paths(columns: &[&[&str]]) -> Vec<Vec<String>> {
     columns.iter().map(|path| path.iter().map(ToString::to_string).collect()).collect()
@@ -107,6 +110,16 @@ async fn the_first_version_is_made_once() {
     check_room(&store, &root).await.unwrap();
     assert!(create(&store, &root, &new, &operation, &context).await.unwrap());
     assert!(!create(&store, &root, &new, &operation, &context).await.unwrap());
+    let checksum: Value =
+        serde_json::from_slice(&store.get(&root.join("_delta_log/00000000000000000000.crc")).await.unwrap()).unwrap();
+    let bins = std::fs::read(golden_folder().join("append_only/_delta_log/00000000000000000000.crc")).unwrap();
+    let bins: Value = serde_json::from_slice(&bins).unwrap();
+    assert_eq!(checksum["fileSizeHistogram"], bins["fileSizeHistogram"]);
+    assert_eq!((&checksum["numFiles"], &checksum["tableSizeBytes"]), (&json!(0), &json!(0)));
+    assert_eq!(checksum["metadata"], serde_json::to_value(new.metadata.as_ref().unwrap()).unwrap());
+    assert_eq!(checksum["protocol"], serde_json::to_value(new.protocol.as_ref().unwrap()).unwrap());
+    assert_eq!(checksum["domainMetadata"][0]["configuration"], json!(new.domains["delta.clustering"]));
+    assert!(checksum.get("numDeletionVectorsOpt").is_none());
     let table = lakesmith_delta::load(&store, &root, Default::default(), crate::tables::ALL).await.unwrap();
     assert_eq!((table.state.version, table.state.files.len()), (0, 0));
     assert_eq!(table.state.clustering_columns, Some(paths(&[&["a"]])));
@@ -178,6 +191,31 @@ async fn bounds_come_with_their_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn files_that_say_nothing_of_a_column_are_counted() {
+    let with_stats = |path: &str, stats: Value| with(add(path, 1), "add", &[("stats", stats.to_string().into())]);
+    let bench = Bench::new(&[
+        protocol(&[]),
+        metadata(&[]),
+        with_stats(
+            "both",
+            json!({"numRecords": 1, "minValues": {"id": 1, "p": "a"}, "maxValues": {"id": 1, "p": "a"}}),
+        ),
+        with_stats("nulls", json!({"numRecords": 1, "minValues": {"p": "a"}, "maxValues": {}, "nullCount": {"id": 1}})),
+        with_stats("counted", json!({"numRecords": 1})),
+        with_stats("null-bounds", json!({"numRecords": 1, "minValues": {"id": null}, "nullCount": {"p": 1}})),
+        with(add("silent", 1), "add", &[("stats", Value::Null)]),
+        with(add("broken", 1), "add", &[("stats", "{".into())]),
+    ])
+    .await;
+    let count = async |columns: &[&[&str]]| {
+        let table = bench.load().await;
+        files_without_statistics(&bench.store, &bench.root, &table, &paths(columns)).await.unwrap()
+    };
+    assert_eq!(count(&[&["ID"], &["p"]]).await, [4, 3]);
+    assert_eq!(count(&[]).await, [0; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bounds_are_found_in_every_kind_of_checkpoint() {
     for name in ["multipart_checkpoint", "v2_checkpoint_parquet", "liquid_after", "log_cleaned"] {
         let golden = TestTable::golden(name);
@@ -195,5 +233,8 @@ async fn bounds_are_found_in_every_kind_of_checkpoint() {
             let long = |part: &str| Scalar::Long(stats[part][&field.physical].as_i64().unwrap());
             assert_eq!(bounds[0][row], Some((long("minValues"), long("maxValues"))), "{name} {}", file.path);
         }
+        let column = paths(&[&["id"]]);
+        let without = files_without_statistics(&golden.store(), &golden.root(), &table, &column).await.unwrap();
+        assert_eq!(without, [0], "{name}");
     }
 }

@@ -4,6 +4,7 @@ use lakesmith_core::Result;
 use lakesmith_core::op::{ClusterBy, Report, TimeTravel};
 use lakesmith_core::plan::keys::{attribute_name, reference_name};
 use lakesmith_core::table::OperationInfo;
+use lakesmith_delta::DeltaTable;
 use lakesmith_storage::{Location, Store};
 
 use super::properties::commit;
@@ -30,5 +31,28 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &C
         ],
         user_metadata: options.user_metadata.clone(),
     };
-    commit(session, store, root, &table, changed, operation).map(|version| Report::Done { version })
+    let version = commit(session, store, root, &table, changed, operation)?;
+    look_for_statistics(session, store, root, &table, &options.columns);
+    Ok(Report::Done { version })
+}
+
+/// Warns of files that nothing tells apart by the new keys. The keys stand, whatever comes of it.
+fn look_for_statistics(session: &Session, store: &Store, root: &Location, table: &DeltaTable, columns: &[Vec<String>]) {
+    if columns.is_empty() {
+        return;
+    }
+    let counting = lakesmith_delta::files_without_statistics(store, root, table, columns);
+    match session.runtime.block_on(counting) {
+        Ok(counts) => {
+            for (column, files) in columns.iter().zip(counts).filter(|(_, files)| *files > 0) {
+                tracing::warn!(
+                    column = reference_name(column),
+                    files,
+                    "files lack statistics of the clustering column, so readers can't skip them until they are \
+                     rewritten; OPTIMIZE … FULL does that"
+                );
+            }
+        }
+        Err(error) => tracing::warn!(%error, "could not look for files without statistics of the clustering columns"),
+    }
 }
