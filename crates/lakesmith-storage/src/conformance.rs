@@ -170,7 +170,8 @@ async fn deleting(store: &Store, root: &Location) -> Result<()> {
     let mut asked = data.clone();
     asked.push(missing);
     let report = sweep(store, SweepPlan::abandoned(asked.clone())?).await?;
-    rule(report.failed.is_empty(), "objects can be deleted, missing ones too")?;
+    let failed = report.failed.first().map(|(object, why)| format!(", but of {object}: {why}")).unwrap_or_default();
+    rule(report.failed.is_empty(), &format!("objects can be deleted, missing ones too{failed}"))?;
     rule(report.deleted.len() == asked.len(), "each deletion is reported")?;
     let left: Vec<Location> = store.list(root).await?.into_iter().map(|info| info.location).collect();
     rule(left == logs, "deleted objects are gone, and no others")?;
