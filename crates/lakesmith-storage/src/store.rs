@@ -19,8 +19,12 @@ use crate::location::Location;
 use crate::metered::{Counters, Metered, RequestCounts};
 use crate::open::{self, StoreOptions};
 use crate::pages::Pages;
+use crate::resume::Breaks;
 use crate::single_delete::SingleDelete;
 use crate::upload::Upload;
+
+/// The longest time over which one deletion is sent again.
+const DELETE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// An object of the storage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,14 +95,23 @@ impl Store {
         Arc::clone(&self.inner)
     }
 
-    /// Deletes one object, by a request of its own where bulk requests may not be understood.
+    /// Deletes one object, by a request of its own where bulk requests may not be understood. What breaks off on its way
+    /// is sent again: the object can't be more than gone.
     pub(crate) async fn delete_single(&self, path: &Path) -> object_store::Result<()> {
         match &self.single {
             Some(single) => {
                 self.counters.count_delete();
                 single.delete(path).await
             }
-            None => self.inner.delete(path).await,
+            None => {
+                let mut breaks = Breaks::new(DELETE_PATIENCE);
+                loop {
+                    match self.inner.delete(path).await {
+                        Err(error) if breaks.go_on(&error).await => {}
+                        result => return result,
+                    }
+                }
+            }
         }
     }
 

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use lakesmith_core::plan::sweep::{PathHash, PathSet};
 use lakesmith_storage::{Cancel, Location, Store, SweepPlan, sweep};
+use object_store::client::{HttpError, HttpErrorKind};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -16,9 +18,10 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// Accepts a deletion only alone, and never of a name that ends in `locked`.
+/// Accepts a deletion only alone, and never of a name that ends in `locked`. The first answers for names that end in
+/// `reset` get lost before the deletion, after it, and before it again.
 #[derive(Debug)]
-struct NoBulk(Arc<InMemory>);
+struct NoBulk(Arc<InMemory>, Arc<AtomicUsize>);
 
 impl fmt::Display for NoBulk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,7 +56,7 @@ impl ObjectStore for NoBulk {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        let inner = Arc::clone(&self.0);
+        let (inner, resets) = (Arc::clone(&self.0), Arc::clone(&self.1));
         futures::stream::once(async move {
             let all: Vec<Result<Path>> = locations.collect().await;
             if all.len() > 1 {
@@ -61,6 +64,19 @@ impl ObjectStore for NoBulk {
             }
             if all.iter().flatten().any(|path| path.as_ref().ends_with("locked")) {
                 return futures::stream::iter(vec![Err(refused("locked"))]).boxed();
+            }
+            if all.iter().flatten().any(|path| path.as_ref().ends_with("reset")) {
+                let before = resets.fetch_add(1, Ordering::Relaxed);
+                if before == 1 {
+                    for path in all.iter().flatten() {
+                        object_store::ObjectStoreExt::delete(&*inner, path).await.unwrap();
+                    }
+                }
+                if before < 3 {
+                    let source = HttpError::new(HttpErrorKind::Interrupted, std::io::Error::other("connection reset"));
+                    let error = Error::Generic { store: "test", source: Box::new(source) };
+                    return futures::stream::iter(vec![Err(error)]).boxed();
+                }
             }
             inner.delete_stream(futures::stream::iter(all).boxed())
         })
@@ -84,14 +100,14 @@ impl ObjectStore for NoBulk {
 #[tokio::test]
 async fn objects_that_bulk_deletion_leaves_are_deleted_one_by_one() {
     let root = Location::parse("memory://sweep/t").unwrap();
-    let store = Store::from_object_store(Arc::new(NoBulk(Arc::default())), &root);
+    let store = Store::from_object_store(Arc::new(NoBulk(Arc::default(), Arc::default())), &root);
     let mut outputs: Vec<Location> = (0..1500).map(|i| root.join(&format!("f{i:04}"))).collect();
-    outputs.push(root.join("locked"));
+    outputs.extend([root.join("locked"), root.join("reset")]);
     for output in &outputs {
         store.put(output, Bytes::from_static(b"x")).await.unwrap();
     }
     let report = sweep(&store, SweepPlan::abandoned(outputs).unwrap()).await.unwrap();
-    assert_eq!(report.deleted.len(), 1500);
+    assert_eq!(report.deleted.len(), 1501);
     assert_eq!(report.failed.len(), 1);
     assert_eq!(report.failed[0].0, root.join("locked"));
     assert!(report.failed[0].1.contains("locked"));
