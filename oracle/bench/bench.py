@@ -14,6 +14,7 @@ import sys
 
 import compaction
 import loading
+import skipping
 import vacuum
 
 MIB = 1 << 20
@@ -21,6 +22,7 @@ BENCHMARKS = {
     "compact": compaction.Compaction,
     "health": loading.Health,
     "load": loading.Loading,
+    "skipping": skipping.Skipping,
     "vacuum": vacuum.Vacuum,
     "vacuum-lite": vacuum.VacuumLite,
     "vacuum-s3": vacuum.VacuumBucket,
@@ -32,7 +34,7 @@ PEERS = ["lakesmith", "deltalake", "spark"]
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(sorted(BENCHMARKS)))
-    parser.add_argument("--scale", type=float, default=0.1, help="compact: 1 is 10 million rows in 2,000 files")
+    parser.add_argument("--scale", type=float, default=0.1, help="compact, skipping: 1 is 10 million rows in 2,000 files")
     parser.add_argument("--files", type=int, help=f"files in the table; load, health: {loading.FILES}; vacuum, vacuum-lite: {vacuum.FILES}; vacuum-s3, vacuum-s3-flat: {vacuum.OBJECTS}")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS)
@@ -43,7 +45,11 @@ def main():
         parser.error(f"unknown contestants: {', '.join(sorted(unknown))}")
     os.makedirs(options.data, exist_ok=True)
     for name in options.names:
-        show(name, compared(BENCHMARKS[name](options), options), options)
+        benchmark = BENCHMARKS[name](options)
+        result = compared(benchmark, options)
+        show(name, result, options)
+        if hasattr(benchmark, "report"):
+            benchmark.report(result["medians"])
 
 
 def compared(benchmark, options):
@@ -72,7 +78,8 @@ def machine():
 def show(name, result, options):
     """Prints the medians, and how many times as much others need as we do; writes the JSON."""
     unit, medians = result["unit"], result["medians"]
-    more = [key for key in next(iter(medians.values())) if key not in ("seconds", "cpu", "peak", "per_second", "per_cpu_second")]
+    # What a benchmark reports by itself has a name of several words.
+    more = [key for key in next(iter(medians.values())) if " " not in key and key not in ("seconds", "cpu", "peak", "per_second", "per_cpu_second")]
     heads = [f"{unit}/s", f"{unit}/CPU s", "wall s", "CPU s", "peak MiB", *(key.replace("bytes", "MiB") for key in more)]
     widths = [max(14, len(head) + 2) for head in heads]
     print(f"{'':12}" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths)))

@@ -30,14 +30,25 @@ def deltalake_vacuum(table, lite=None):
 
 
 def spark_compact(table, target):
-    spark_runs(f"OPTIMIZE delta.`{table}`", {"spark.databricks.delta.optimize.maxFileSize": target})
+    spark_runs([f"OPTIMIZE delta.`{table}`"], {"spark.databricks.delta.optimize.maxFileSize": target})
 
 
 def spark_vacuum(table, lite=""):
-    spark_runs(f"VACUUM delta.`{table}` {lite}", {})
+    spark_runs([f"VACUUM delta.`{table}` {lite}"], {})
 
 
-def spark_runs(statement, settings):
+def spark_lay_out(jobs, target):
+    """Orders tables, each [kind, keys, path], one after another."""
+    statements = []
+    for kind, keys, table in json.loads(jobs):
+        if kind == "liquid":
+            statements += [f"ALTER TABLE delta.`{table}` CLUSTER BY ({keys})", f"OPTIMIZE delta.`{table}`"]
+        else:
+            statements.append(f"OPTIMIZE delta.`{table}` ZORDER BY ({keys})")
+    spark_runs(statements, {"spark.databricks.delta.optimize.maxFileSize": target})
+
+
+def spark_runs(statements, settings):
     import tempfile
 
     import spark_session
@@ -46,7 +57,8 @@ def spark_runs(statement, settings):
     for key, value in settings.items():
         session.conf.set(key, value)
     started = time.monotonic()
-    session.sql(statement).collect()
+    for statement in statements:
+        session.sql(statement).collect()
     seconds, tree = time.monotonic() - started, family(session.sparkContext._gateway.proc.pid)
     print(json.dumps({"seconds": seconds, "peak": sum(map(peak, tree)), "cpu": sum(map(cpu, tree))}))
     session.stop()
@@ -72,5 +84,5 @@ def cpu(process):
 
 
 if __name__ == "__main__":
-    works = (deltalake_compact, deltalake_load, deltalake_vacuum, spark_compact, spark_vacuum)
+    works = (deltalake_compact, deltalake_load, deltalake_vacuum, spark_compact, spark_lay_out, spark_vacuum)
     {each.__name__: each for each in works}[f"{sys.argv[1]}_{sys.argv[2]}"](*sys.argv[3:])

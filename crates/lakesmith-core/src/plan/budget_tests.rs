@@ -46,7 +46,7 @@ fn write(mut rows: Vec<Vec<u32>>, files: usize, run: u32) -> Vec<Written> {
         .map(|k| {
             let mut sample: Vec<u32> = rows.iter().map(|row| row[k]).collect();
             sample.sort_unstable();
-            RankRanges::from_sorted(&sample, (1 << bits) - 1)
+            RankRanges::from_sorted(&sample, 0, (1 << bits) - 1)
         })
         .collect();
     rows.sort_by_cached_key(|row| match keys {

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::keys::{Keys, OwnedKey};
+use super::keys::{KeyValue, Keys, OwnedKey};
 use super::primary::Primary;
 use super::sample::{Ordinal, Sample, SampledRow};
 
-/// A cut moves by this part of a file at most to keep rows with equal keys together.
+/// A cut moves by this part of a file at most, to keep rows with equal keys together, or to where the curve leaves a cell.
 const MOVED_AT_MOST: f64 = 0.1;
 
 /// The first place after a cut.
@@ -42,6 +42,7 @@ pub(crate) fn cuts(sample: Sample, primary: &Primary, files: u64) -> Vec<Cut> {
     before.push(sum);
     let share = sum / files as f64;
     let same = |a: usize, b: usize| rows[a].0 == rows[b].0 && rows[a].1.keys == rows[b].1.keys;
+    let on_curve = primary.is_curve();
     let mut cuts: Vec<Cut> = Vec::new();
     let mut last = 0;
     for file in 1..files {
@@ -50,6 +51,10 @@ pub(crate) fn cuts(sample: Sample, primary: &Primary, files: u64) -> Vec<Cut> {
         let mut at = before.partition_point(|weight| *weight < wanted - share * 1e-6);
         if at == 0 || at >= rows.len() {
             continue;
+        }
+        if on_curve {
+            let reach = |at: &usize| (before[*at] - wanted).abs() <= share * MOVED_AT_MOST;
+            at = leaves_largest_cell(&rows, at, reach);
         }
         let mut ordinal = (0, 0);
         if same(at - 1, at) {
@@ -68,9 +73,25 @@ pub(crate) fn cuts(sample: Sample, primary: &Primary, files: u64) -> Vec<Cut> {
         }
         last = at;
         let (primary, row) = &rows[at];
-        cuts.push(Cut { primary: *primary, keys: row.keys.clone(), ordinal });
+        cuts.push(match (primary ^ rows[at - 1].0).checked_ilog2() {
+            // Rows that are not in the sample may be in the new cell, too.
+            Some(bits) if on_curve => {
+                Cut { primary: primary >> bits << bits, keys: vec![KeyValue::Null; row.keys.len()].into(), ordinal }
+            }
+            _ => Cut { primary: *primary, keys: row.keys.clone(), ordinal },
+        });
     }
     cuts
+}
+
+/// The place within `reach` of `at` before which a curve leaves its largest cell; the nearest one of several. A file that
+/// holds a bit of the next cell spans both.
+fn leaves_largest_cell(rows: &[(u64, SampledRow)], at: usize, reach: impl Fn(&usize) -> bool) -> usize {
+    let size = |at: usize| (rows[at - 1].0 ^ rows[at].0).checked_ilog2();
+    let below = (1..at).rev().take_while(&reach);
+    let above = (at + 1..rows.len()).take_while(&reach);
+    let nearest_first = |place: &usize| (size(*place), std::cmp::Reverse(place.abs_diff(at)));
+    below.chain(above).chain([at]).max_by_key(nearest_first).unwrap_or(at)
 }
 
 /// How many steps down from `at` hold.

@@ -38,9 +38,10 @@ impl Ranks {
         let mut fixed = Vec::new();
         let mut wide = Vec::new();
         let mut bytes = Vec::new();
+        let mut nulls = 0;
         for value in sample {
             match value {
-                KeyValue::Null => {}
+                KeyValue::Null => nulls += 1,
                 KeyValue::Fixed(v) => fixed.push(*v),
                 KeyValue::Wide(high, low) => wide.push((*high, *low)),
                 KeyValue::Bytes(v) => bytes.push(v),
@@ -49,14 +50,14 @@ impl Ranks {
         if !bytes.is_empty() {
             bytes.sort_unstable();
             let sorted: Vec<&[u8]> = bytes.iter().map(|b| b.as_ref()).collect();
-            return Ranks::Bytes(owned_ranges(&sorted, max_ranges));
+            return Ranks::Bytes(owned_ranges(&sorted, nulls, max_ranges));
         }
         if !wide.is_empty() {
             wide.sort_unstable();
-            return Ranks::Wide(RankRanges::from_sorted(&wide, max_ranges));
+            return Ranks::Wide(RankRanges::from_sorted(&wide, nulls, max_ranges));
         }
         fixed.sort_unstable();
-        Ranks::Fixed(RankRanges::from_sorted(&fixed, max_ranges))
+        Ranks::Fixed(RankRanges::from_sorted(&fixed, nulls, max_ranges))
     }
 
     fn rank(&self, value: KeyRef<'_>, scratch: &mut Vec<u8>) -> u32 {
@@ -75,9 +76,9 @@ impl Ranks {
     }
 }
 
-fn owned_ranges(sorted: &[&[u8]], max_ranges: u32) -> RankRanges<Vec<u8>> {
+fn owned_ranges(sorted: &[&[u8]], nulls: usize, max_ranges: u32) -> RankRanges<Vec<u8>> {
     let owned: Vec<Vec<u8>> = sorted.iter().map(|b| b.to_vec()).collect();
-    RankRanges::from_sorted(&owned, max_ranges)
+    RankRanges::from_sorted(&owned, nulls, max_ranges)
 }
 
 impl Primary {
@@ -145,6 +146,11 @@ impl Primary {
                 curve(&scratch.point, *bits)
             }
         }
+    }
+
+    /// True if the numbers are places on a curve.
+    pub(crate) fn is_curve(&self) -> bool {
+        matches!(self.kind, Kind::Curve(..))
     }
 
     /// True if rows with this number are equal in all keys. The smallest value shares its number with the one after it,

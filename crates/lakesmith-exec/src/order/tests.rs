@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -419,6 +419,29 @@ fn equal_keys_share_a_file_unless_they_fill_more_than_one() {
     // 350 rows a file: the first cut has an edge within a tenth of it nowhere, those inside 5 are by the order of rows.
     assert!(ends.windows(2).all(|w| w[0].1 <= w[1].0), "{ends:?}");
     assert_eq!(files.concat().len(), 1_400);
+}
+
+#[test]
+fn files_are_cells_of_the_curve_however_few_values_a_key_has() {
+    for (curve, different) in [(Curve::Zorder, 64), (Curve::Hilbert, 64), (Curve::Zorder, 4), (Curve::Hilbert, 4)] {
+        let keys = ["a", "b"].map(|name| key(&[name], &DataType::Long)).into();
+        let fields = ["id", "a", "b"].map(|name| field(name, DataType::Long)).into();
+        let mut table = Table::new(fields, RowOrder { curve, keys, files: 16 });
+        let column = |of: fn(i64, i64) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values((0..4096).map(|id| of(id, different))))
+        };
+        let columns = [("id", column(|id, _| id)), ("a", column(|id, n| id % n)), ("b", column(|id, n| id / n))];
+        table.add(&RecordBatch::try_from_iter(columns).unwrap(), &[]);
+        let files = table.ids(&table.run(roomy(2)).unwrap());
+        assert_eq!(files.len(), 16);
+        for file in files {
+            let distinct =
+                |of: &dyn Fn(i64) -> i64| file.iter().map(|id| of(*id)).collect::<BTreeSet<_>>().len() as i64;
+            // A quarter of the values of each key.
+            let found = (distinct(&|id| id % different), distinct(&|id| id / different));
+            assert_eq!(found, (different / 4, 4096 / different / 4), "{curve:?}");
+        }
+    }
 }
 
 #[test]
