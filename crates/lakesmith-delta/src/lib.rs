@@ -78,7 +78,7 @@ pub use read::{hidden_columns, input_files, read_spec};
 pub use references::{references, sweep_rule};
 pub use retention::deleted_file_retention_ms;
 pub use statistics_check::{Held, contradictions};
-pub use stats::stats_json;
+pub use stats::{stats_json, string_prefix};
 pub use vacuum_log::{RemovedFile, covered_version, note_vacuum, removed_files};
 pub use vector::{read_vector, relative_path, unique_id, write_vectors};
 pub use write_spec::{output_directory, required_tags, stats_leaves, write_spec};

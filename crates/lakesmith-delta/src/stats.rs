@@ -16,13 +16,18 @@ const LARGEST_ASCII: char = '\u{7F}';
 /// The text of `add.stats`. `tightBounds` is written on tables that support deletion vectors; it is false if rows of the
 /// file are deleted, because the statistics are those of all its rows.
 pub fn stats_json(table: &DeltaTable, stats: &FileStats, has_deleted_rows: bool) -> String {
-    let prefix = table
+    let prefix = string_prefix(table);
+    let tight = table.state.has_feature("deletionVectors").then_some(!has_deleted_rows);
+    render(&table.state.schema, stats, prefix, tight)
+}
+
+/// Characters to which the bounds of long texts are cut.
+pub fn string_prefix(table: &DeltaTable) -> usize {
+    table
         .state
         .property("delta.dataSkippingStringPrefixLength")
         .and_then(|v| v.trim().parse().ok())
-        .unwrap_or(DEFAULT_PREFIX);
-    let tight = table.state.has_feature("deletionVectors").then_some(!has_deleted_rows);
-    render(&table.state.schema, stats, prefix, tight)
+        .unwrap_or(DEFAULT_PREFIX)
 }
 
 fn render(schema: &Schema, stats: &FileStats, prefix: usize, tight: Option<bool>) -> String {

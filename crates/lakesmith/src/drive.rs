@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use lakesmith_core::op::RewriteLimits;
-use lakesmith_core::plan::{self, FileGroup, GroupResult, RewritePlan};
+use lakesmith_core::plan::{self, AddedFile, FileGroup, GroupResult, RewritePlan};
 use lakesmith_core::table::{
     FileId, GroupEdit, LeftOut, NewFile, OperationInfo, RewriteOutcome, RewriteTask, VersionEdit, WriteSpec,
 };
@@ -165,10 +165,12 @@ impl Drive<'_> {
                 driven.dropped += committed.groups_dropped.len() as u64;
                 let named = |path: &str| !committed.unused.contains(&self.root.join(path));
                 for i in committed.groups_done.iter().map(|i| worth[*i]) {
-                    let added_sizes = outcomes[i].outputs.iter().filter(|f| named(&f.path)).map(|f| f.size).collect();
+                    let order = groups[i].order.as_ref();
+                    let outputs = outcomes[i].outputs.iter().filter(|f| named(&f.path));
+                    let added = outputs.map(|f| AddedFile::new(f.size, &f.stats, order)).collect();
                     let stays = |at: usize| outcomes[i].left_out.iter().any(|l| l.input == groups[i].files[at]);
                     let removed = origins[i].iter().enumerate().filter(|(at, _)| !stays(*at)).map(|(_, id)| *id);
-                    driven.done.push(GroupResult { removed: removed.collect(), added_sizes });
+                    driven.done.push(GroupResult { removed: removed.collect(), added });
                     driven.rows += outcomes[i].rows_out;
                 }
                 // The groups were dropped after a winner took each version that they were part of.

@@ -2,6 +2,7 @@
 
 pub(crate) mod health;
 pub(crate) mod json;
+mod layout;
 pub(crate) mod reference;
 pub(crate) mod tables;
 mod vacuum;

@@ -16,7 +16,7 @@ use lakesmith::{Result, SqlResult};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Stdout, vacuum};
+use super::{Stdout, layout, vacuum};
 
 // A table is laid out as a whole; a million rows at once would cost more memory than the work they describe.
 pub(super) const ROWS_A_TABLE: usize = 5_000;
@@ -182,6 +182,7 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
         let columns = if report.order.is_some() { &columns[..] } else { &columns[..4] };
         let rows = rows.map(|row| row.into_iter().take(columns.len()).collect());
         grid(out, columns, &[0, 2, 3, 4], rows)?;
+        layout::report(out, &report.layout)?;
         let ordered = report.order.as_ref().map_or_else(String::new, |by| format!(", ordered {}", order(by)));
         return out.line(&printable(&format!(
             "dry run of {}: {}, {} in {} would be rewritten{ordered}; the table was not changed",
@@ -199,6 +200,7 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
         None => format!("{} (nothing was rewritten)", report.version_before),
     };
     if report.version_after.is_none() && report.groups_dropped == 0 && report.left_out.is_empty() {
+        layout::report(out, &report.layout)?;
         return out.line(&format!(
             "nothing to do at version {} of {}: {} considered",
             report.version_before,
@@ -229,6 +231,7 @@ fn optimize(out: &mut Stdout, report: &OptimizeReport, elapsed: Duration) -> Res
     rows.push(("requests", format!("{}, {read} read, {written} written", report.requests)));
     rows.push(("seconds", format!("{:.2}", elapsed.as_secs_f64())));
     pairs(out, &rows)?;
+    layout::report(out, &report.layout)?;
     for file in &report.left_out {
         let column = file.column.as_ref().map_or_else(String::new, |c| format!(", column {c}"));
         out.line(&printable(&format!("left out: {}{column}: {}", file.path, file.reason)))?;

@@ -3,6 +3,8 @@
 //! Rows of a file are taken to be spread evenly over what it covers: the gaps between neighbouring bounds of any files. A
 //! file whose bounds are equal has all its rows on that point.
 
+use std::collections::BTreeMap;
+
 use crate::table::Scalar;
 
 /// What is known of one file.
@@ -15,13 +17,14 @@ pub struct Extent<'a> {
 }
 
 /// Overlap of files on one column.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 pub struct Depth {
     /// Files to open for the value of a random row; `None` if too little is known to say, 0 without rows.
     pub mean: Option<f64>,
     /// Files to open for the value for which most must be opened; `None` as for `mean`.
     pub worst: Option<u64>,
     /// Files without bounds, or whose bounds are cut: every query opens them.
+    #[serde(rename = "unknown")]
     pub unknown_files: u64,
 }
 
@@ -53,8 +56,30 @@ pub fn depth<'a>(files: impl IntoIterator<Item = Extent<'a>>, prefix_chars: usiz
     Depth { mean: Some(mean + unknown_files as f64), worst: Some(worst + unknown_files), unknown_files }
 }
 
+/// The overlap of files within their partitions, for a query that names one: the mean over the rows of all of them, the worst
+/// of any. Each file comes with the number of its partition; `prefix_chars` as for [`depth`].
+pub fn depth_within_partitions<'a>(files: impl IntoIterator<Item = (u32, Extent<'a>)>, prefix_chars: usize) -> Depth {
+    let mut by_partition: BTreeMap<u32, Vec<Extent<'a>>> = BTreeMap::new();
+    for (partition, file) in files {
+        by_partition.entry(partition).or_default().push(file);
+    }
+    let mut all = Depth { mean: Some(0.0), worst: Some(0), unknown_files: 0 };
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for files in by_partition.into_values() {
+        let rows = files.iter().map(|file| file.rows).sum::<u64>() as f64;
+        let of = depth(files, prefix_chars);
+        all.unknown_files += of.unknown_files;
+        all.worst = all.worst.zip(of.worst).map(|(a, b)| a.max(b));
+        all.mean = all.mean.and(of.mean);
+        sum += of.mean.unwrap_or(0.0) * rows;
+        weight += rows;
+    }
+    all.mean = all.mean.map(|_| if weight > 0.0 { sum / weight } else { 0.0 });
+    all
+}
+
 /// True if the two texts are cut at the prefix and nothing before it tells them apart.
-fn is_cut(min: &Scalar, max: &Scalar, prefix_chars: usize) -> bool {
+pub(super) fn is_cut(min: &Scalar, max: &Scalar, prefix_chars: usize) -> bool {
     match (min, max) {
         (Scalar::String(min), Scalar::String(max)) => {
             let length = min.chars().count();
@@ -157,6 +182,19 @@ mod tests {
         assert_eq!((found.mean, found.worst), (Some((10.0 + 30.0 * 2.0) / 40.0), Some(2)));
         let nested = of(&[(Some((0, 30)), 30), (Some((10, 20)), 10)]);
         assert_eq!(nested.mean, Some((10.0 + 20.0 + 10.0 + 10.0 * 2.0) / 40.0));
+    }
+
+    #[test]
+    fn partitions_are_looked_at_one_by_one_and_weigh_by_their_rows() {
+        let (low, high) = (Scalar::Long(0), Scalar::Long(9));
+        let file = |partition, rows| (partition, Extent { bounds: Some((&low, &high)), rows });
+        let found = depth_within_partitions([file(0, 10), file(1, 15), file(1, 15)], 32);
+        assert_eq!(found, Depth { mean: Some((10.0 + 30.0 * 2.0) / 40.0), worst: Some(2), unknown_files: 0 });
+        assert_eq!(depth_within_partitions([], 32), depth([], 32));
+        let text = Scalar::String("x".repeat(32));
+        let cut = (2, Extent { bounds: Some((&text, &text)), rows: 1 });
+        let found = depth_within_partitions([file(0, 10), cut], 32);
+        assert_eq!(found, Depth { mean: None, worst: None, unknown_files: 1 });
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How rows are laid out over files: orders, curves, and how much files overlap.
 
+pub mod advice;
 pub mod curve;
 pub mod depth;
 pub mod encode;

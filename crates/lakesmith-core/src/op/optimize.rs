@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::layout::Curve;
+use crate::layout::depth::Depth;
 use crate::plan::Approved;
 use crate::predicate::Expr;
 use crate::units::{GIB, MIB};
@@ -301,6 +302,21 @@ pub struct PlannedGroup {
     pub output_files: Option<u64>,
 }
 
+/// What an order does to the overlap of files in one of its keys.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct KeyLayout {
+    /// The key, in the schema's spelling.
+    pub column: String,
+    /// Files that the run looked at.
+    pub files: u64,
+    /// Files to open within a partition for one value of the key, before the run.
+    pub depth_before: Depth,
+    /// The same after it; null if the run only planned.
+    pub depth_after: Option<Depth>,
+    /// What speaks against the key.
+    pub advice: Vec<String>,
+}
+
 /// Report of OPTIMIZE and REORG.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
 pub struct OptimizeReport {
@@ -330,6 +346,9 @@ pub struct OptimizeReport {
     /// The order that rows get, columns in the schema's spelling; null where they keep their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<OrderBy>,
+    /// The overlap in each key of an order or of the table's clustering; empty without keys.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layout: Vec<KeyLayout>,
     /// Bytes spilled to local disk.
     pub bytes_spilled: u64,
     /// Storage requests made.

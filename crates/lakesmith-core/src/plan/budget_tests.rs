@@ -186,6 +186,8 @@ fn loads_over_the_same_keys_are_merged_into_the_tables_cube() {
     let loads = [file("a", 10), file("b", 10), file("c", 10)];
     let wide = [Some((0, 1000)); 3];
     assert_eq!(cubes(&plan(&loads, &wide, 30)), [(3, "new")]);
+    let four = [file("a", 10), file("b", 10), file("c", 10), file("d", 10)];
+    assert_eq!(cubes(&plan(&four, &[Some((0, 1000)); 4], 39)), [(3, "new")], "as many as the budget bears");
     assert!(plan(&loads, &wide, 19).groups.is_empty());
     let mut with_cube = loads.to_vec();
     with_cube.push(in_cube("old", 5000, "theirs", KEYS));

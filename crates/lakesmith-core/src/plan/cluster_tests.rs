@@ -5,7 +5,7 @@ use crate::layout::tag::LAYOUT_TAG;
 use crate::op::{CubeSizes, FileSizes, OptimizeMetrics};
 use crate::plan::compact::tests::{TestFile, file};
 use crate::plan::keys::tests::field;
-use crate::plan::{GroupResult, MetricsInput, optimize_metrics};
+use crate::plan::{AddedFile, GroupResult, MetricsInput, optimize_metrics};
 use crate::table::{DataType, Schema};
 
 fn state(files: &[TestFile]) -> TableState {
@@ -142,8 +142,14 @@ fn full_redoes_a_cube_of_several_runs_however_large() {
 
 fn metrics(state: &TableState, options: &OptimizeOptions) -> OptimizeMetrics {
     let plan = plan(state, options);
-    let done: Vec<GroupResult> =
-        plan.groups.iter().map(|g| GroupResult { removed: g.files.clone(), added_sizes: vec![g.bytes] }).collect();
+    let done: Vec<GroupResult> = plan
+        .groups
+        .iter()
+        .map(|g| GroupResult {
+            removed: g.files.clone(),
+            added: vec![AddedFile { size: g.bytes, ..Default::default() }],
+        })
+        .collect();
     optimize_metrics(&MetricsInput {
         state,
         done: &done,

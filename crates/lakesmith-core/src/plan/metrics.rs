@@ -2,20 +2,43 @@
 
 use std::collections::BTreeSet;
 
+use crate::layout::{OrderKey, RowOrder};
 use crate::op::optimize::{
     ClusteringStats, CountAndSize, DeletionVectorStats, FileSizeMetrics, ZOrderCount, ZOrderStats,
 };
 use crate::op::{Compat, OptimizeMetrics};
 use crate::plan::{Mode, cluster};
-use crate::table::{DataFile, FileId, TableState};
+use crate::table::{DataFile, FileId, FileStats, Scalar, TableState};
 
 /// A group that was committed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupResult {
     /// Inputs.
     pub removed: Vec<FileId>,
-    /// Sizes of the outputs, bytes.
-    pub added_sizes: Vec<u64>,
+    /// Outputs.
+    pub added: Vec<AddedFile>,
+}
+
+/// An output that was committed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AddedFile {
+    /// Bytes.
+    pub size: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Smallest and largest value of each key of the group's order, `None` where there are none; empty without an order.
+    pub bounds: Vec<Option<(Scalar, Scalar)>>,
+}
+
+impl AddedFile {
+    /// An output of `size` bytes in a group of this order.
+    pub fn new(size: u64, stats: &FileStats, order: Option<&RowOrder>) -> Self {
+        let bounds = |key: &OrderKey| {
+            let leaf = stats.leaves.iter().find(|leaf| leaf.path == key.path)?;
+            leaf.min.clone().zip(leaf.max.clone())
+        };
+        Self { size, rows: stats.rows, bounds: order.iter().flat_map(|order| &order.keys).map(bounds).collect() }
+    }
 }
 
 /// What the metrics are computed from.
@@ -51,7 +74,7 @@ pub struct MetricsInput<'a> {
 pub fn optimize_metrics(input: &MetricsInput<'_>) -> OptimizeMetrics {
     let files = &input.state.files;
     let removed: Vec<_> = input.done.iter().flat_map(|g| &g.removed).map(|id| files.get(*id)).collect();
-    let added: Vec<u64> = input.done.iter().flat_map(|g| g.added_sizes.iter().copied()).collect();
+    let added: Vec<u64> = input.done.iter().flat_map(|g| g.added.iter().map(|f| f.size)).collect();
     let partitions: BTreeSet<u32> = removed.iter().map(|f| f.partition_index).collect();
     let vectors = removed.iter().filter(|f| f.deletes.is_some()).count() as u64;
     let columns = input.state.schema.fields.len() as u64;

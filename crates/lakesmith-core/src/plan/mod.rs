@@ -7,6 +7,7 @@ pub mod budget;
 pub mod cluster;
 pub mod compact;
 pub mod invariant;
+mod key_layout;
 pub mod keys;
 pub mod log_cleanup;
 pub mod metrics;
@@ -26,10 +27,11 @@ pub use approved::{Approved, restrict, rewrite_key};
 pub use batch::into_batches;
 pub use cluster::cluster;
 pub use compact::compact;
+pub use key_layout::KeyLayouts;
 pub use log_cleanup::{
     KeptLogFile, LogCleanupInput, LogCleanupPlan, LogCut, LogCutRules, log_cut, log_cutoff_ms, plan_log_cleanup,
 };
-pub use metrics::{GroupResult, MetricsInput, optimize_metrics};
+pub use metrics::{AddedFile, GroupResult, MetricsInput, optimize_metrics};
 pub use order::order;
 pub use purge::{purge, purge_candidates};
 pub use request::{KeyBounds, LayoutContext, Mode, mode, optimize};

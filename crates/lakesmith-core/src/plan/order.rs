@@ -97,7 +97,15 @@ fn is_finished(state: &TableState, options: &OptimizeOptions, ids: &[FileId], or
 }
 
 /// The columns in `by`, checked in Spark's order; a column that is named twice counts once.
-fn keys(state: &TableState, by: &OrderBy, indexed_leaves: &[Vec<String>], stats_check: bool) -> Result<Vec<OrderKey>> {
+///
+/// # Errors
+/// As [`order()`].
+pub fn keys(
+    state: &TableState,
+    by: &OrderBy,
+    indexed_leaves: &[Vec<String>],
+    stats_check: bool,
+) -> Result<Vec<OrderKey>> {
     let mut keys: Vec<OrderKey> = Vec::new();
     let mut without_statistics = Vec::new();
     let mut without_order = None;

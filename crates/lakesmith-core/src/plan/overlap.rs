@@ -111,7 +111,9 @@ impl<'a> Field<'a> {
             }
             core.take(self, *i);
             // Files of like cost belong together: looking at each prefix alone would only repeat the closure.
-            let next_is_alike = at.get(taken + 1).is_some_and(|next| self.density(*next) <= 1.05 * self.density(*i));
+            let next_is_alike = at.get(taken + 1).is_some_and(|next| {
+                core.bytes + self.boxes[*next].bytes <= left && self.density(*next) <= 1.05 * self.density(*i)
+            });
             if taken == 0 || next_is_alike {
                 continue;
             }

@@ -2,12 +2,12 @@
 
 use lakesmith_core::Result;
 use lakesmith_core::layout::Curve;
-use lakesmith_core::op::optimize::{LeftOutFile, PlannedGroup};
+use lakesmith_core::op::optimize::{KeyLayout, LeftOutFile, PlannedGroup};
 use lakesmith_core::op::{
     Compat, CubeSizes, OptimizeOptions, OptimizeReport, OrderBy, PlannedOperation, Report, RewriteLimits, TimeTravel,
 };
 use lakesmith_core::plan::keys::attribute_name;
-use lakesmith_core::plan::{self, LayoutContext, MetricsInput, Mode, RewritePlan};
+use lakesmith_core::plan::{self, KeyLayouts, LayoutContext, MetricsInput, Mode, RewritePlan};
 use lakesmith_core::table::{FileId, LeftOut, OperationInfo, TableState};
 use lakesmith_delta::DeltaTable;
 use lakesmith_storage::{Location, Store};
@@ -22,16 +22,26 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
     let predicate = bind(session, &table.state, options.predicate.as_ref())?;
     let mode = plan::mode(&table.state, options)?;
     let run_id = session.options.world.new_uuid().to_string();
-    // Which files overlap matters only where not all of them are taken.
-    let bounds = match (mode, options.budget_bytes) {
-        (Mode::Clustering, Some(_)) => {
-            let keys = plan::cluster::keys(&table.state)?;
-            session.runtime.block_on(lakesmith_delta::key_bounds(store, root, &table, &keys))?
-        }
+    let indexed_leaves = lakesmith_delta::stats_leaves(&table);
+    let keys = match (mode, &options.order_by) {
+        (Mode::Clustering, _) => plan::cluster::keys(&table.state)?,
+        (Mode::Ordering, Some(by)) => plan::order::keys(&table.state, by, &indexed_leaves, options.stats_check)?,
         _ => Vec::new(),
     };
+    let bounds = match keys.as_slice() {
+        // Packing asks for no bounds, and must not wait for a second look at the log.
+        [] => Vec::new(),
+        keys => session.runtime.block_on(lakesmith_delta::key_bounds(store, root, &table, keys))?,
+    };
+    let curve = options.order_by.as_ref().map_or(Curve::Hilbert, |by| by.curve);
+    let prefix_chars = lakesmith_delta::string_prefix(&table);
+    let layouts = KeyLayouts::new(&table.state, predicate.as_ref(), &keys, &bounds, prefix_chars)?;
+    let before = layouts.before(curve, &indexed_leaves);
+    for (key, advice) in before.iter().flat_map(|key| key.advice.iter().map(move |advice| (key, advice))) {
+        tracing::warn!(key = key.column, "{advice}");
+    }
     let mut context = LayoutContext {
-        indexed_leaves: &lakesmith_delta::stats_leaves(&table),
+        indexed_leaves: &indexed_leaves,
         run_id: &run_id,
         new_cube_id: &mut || session.options.world.new_uuid().to_string(),
         bounds: &bounds,
@@ -66,6 +76,7 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
         mode: Some(mode),
         full: options.full,
         purges: false,
+        layout: Some((layouts, before)),
     };
     rewrite.run(plan, operation, planned)
 }
@@ -127,6 +138,8 @@ pub(super) struct Rewrite<'a> {
     pub full: bool,
     /// True if rewriting a file alone can be worth a commit.
     pub purges: bool,
+    /// The files' overlap in the keys of an order.
+    pub layout: Option<(KeyLayouts<'a>, Vec<KeyLayout>)>,
 }
 
 impl Rewrite<'_> {
@@ -186,6 +199,7 @@ impl Rewrite<'_> {
             mode: self.mode,
             full: self.full,
         });
+        let layout = self.layout(&driven);
         let requests = self.store.requests();
         Ok(Report::Optimize(Box::new(OptimizeReport {
             path: self.root.to_string(),
@@ -200,11 +214,21 @@ impl Rewrite<'_> {
             left_out: unknown_layouts.into_iter().chain(driven.left_out.into_iter().map(left_out)).collect(),
             planned,
             order,
+            layout,
             bytes_spilled: driven.bytes_spilled,
             requests: requests.total(),
             bytes_read: requests.bytes_read,
             bytes_written: requests.bytes_written,
         })))
+    }
+
+    fn layout(&self, driven: &Driven) -> Vec<KeyLayout> {
+        let Some((layouts, before)) = &self.layout else { return Vec::new() };
+        if self.limits.dry_run {
+            return before.clone();
+        }
+        let after = layouts.after(&driven.done);
+        before.iter().zip(after).map(|(key, depth)| KeyLayout { depth_after: Some(depth), ..key.clone() }).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
 
+mod clustering;
 mod conflicts;
 mod fault_sweep;
 mod fsck;
