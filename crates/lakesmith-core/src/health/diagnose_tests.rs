@@ -5,8 +5,9 @@ use crate::health::{CheckpointHint, Checksum, CountAndBytes, FileTally, LogFacts
 use crate::layout::tag::{LAYOUT_TAG, packed_for};
 use crate::op::health::{Finding, Severity};
 use crate::op::{FileSizes, OptimizeOptions};
-use crate::plan::TARGET_TAG;
+use crate::plan::cluster::ZCUBE_KEYS_TAG;
 use crate::plan::compact::tests::{TestFile, file, state};
+use crate::plan::{TARGET_TAG, ZCUBE_TAG};
 use crate::units::GIB;
 
 const MB: u64 = 1_000_000;
@@ -24,7 +25,7 @@ fn tallied(files: &[TestFile], target: u64) -> TalliedFiles {
             rows: f.rows,
             deleted: f.deletes.map(|d| d.cardinality),
             target: packed_for(f.marks),
-            in_cube: false,
+            in_cube: f.marks.tag(ZCUBE_TAG).is_some(),
         });
     }
     let partitions = of_state.files.partitions().to_vec();
@@ -85,6 +86,39 @@ fn small_files_are_found_by_what_optimize_would_save() {
     let report = check(&many(100_001, 1_000 * MB, 5), |_, _| {});
     assert_eq!(severity(&report, "too-many-files"), Some(Severity::Info));
     assert_eq!(found(&report, "too-many-files").unwrap().command, None);
+}
+
+#[test]
+fn clustering_is_foreseen_as_it_is_planned() {
+    let in_cube = |f: TestFile| {
+        let tags = vec![(ZCUBE_TAG, "c".to_owned()), (ZCUBE_KEYS_TAG, r#"["a"]"#.to_owned())];
+        TestFile { tags, provider: Some("liquid"), ..f }
+    };
+    let clustered = |state: &mut TableState| {
+        let field = crate::plan::keys::tests::field("a", crate::table::DataType::Long);
+        state.schema = crate::table::Schema { fields: vec![field] };
+        state.features = vec!["clustering".into()];
+        state.clustering_columns = Some(vec![vec!["a".into()]]);
+        state.partition_columns.clear();
+    };
+    for (new, old) in [(30, 0), (30, 20), (1, 20), (1, 0), (0, 20)] {
+        let files: Vec<TestFile> = many(new + old, 400 * MB, 1)
+            .into_iter()
+            .enumerate()
+            .map(|(i, f)| if (i as u64) < old { in_cube(f) } else { f })
+            .collect();
+        let report = check(&files, |state, _| clustered(state));
+        let mut table = state(&files);
+        clustered(&mut table);
+        let plan = crate::plan::cluster(&table, &OptimizeOptions::default(), "r", &mut || "new".into()).unwrap();
+        let outputs: u64 = plan.groups.iter().filter_map(|g| g.order.as_ref()).map(|order| order.files).sum();
+        assert_eq!(report.sizes.optimize_inputs, plan.input_files() as u64, "{new} {old}");
+        assert_eq!(report.sizes.optimize_input_bytes, plan.input_bytes(), "{new} {old}");
+        assert_eq!(report.sizes.files_after_optimize, new + old - plan.input_files() as u64 + outputs, "{new} {old}");
+        if let Some(unclustered) = found(&report, "unclustered-files") {
+            assert_eq!(unclustered.command.as_deref(), Some("lakesmith optimize memory:///t --target-size 1GiB"));
+        }
+    }
 }
 
 #[test]

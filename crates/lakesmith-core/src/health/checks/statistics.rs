@@ -107,7 +107,8 @@ pub(super) fn unclustered(s: &Subject<'_>) -> Option<Finding> {
             let evidence =
                 json!({"files": outside.files, "bytes": bytes, "share": (share * 10_000.0).round() / 10_000.0});
             let severity = if share > 0.3 { Severity::Warning } else { Severity::Info };
-            Some(finding("unclustered-files", severity, 10.0 * share, message, evidence))
+            let found = finding("unclustered-files", severity, 10.0 * share, message, evidence);
+            Some(Finding { command: s.cure.optimize(), ..found })
         }
         None if !s.is_partitioned() && s.bytes() > LARGE_BYTES => {
             let message = format!(
