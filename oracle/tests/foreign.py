@@ -28,6 +28,7 @@ class Habits:
         """Row `number`; the same number gives the same row."""
         k, null = number % self.distinct, number % self.null_every == 0
         double = float("nan") if number % 97 == 0 else -0.0 if number % 89 == 0 else number / 7
+        single = float("nan") if k == 7 else -0.0 if k == 1 else float(k % 2**20)
         return {
             "id": number,
             "few": None if null else f"kind {k}",
@@ -35,7 +36,7 @@ class Habits:
             "i": None if null else (number * 40503) % 2**31 - 2**30,
             "s": number % 1000 - 500,
             "d": None if number % 83 == 0 else double,
-            "f": None if null else float(k % 2**20),
+            "f": None if null else single,
             "b": number % 3 == 0,
             "dt": None if null else datetime.date(2020, 1, 1) + datetime.timedelta(days=k % 4000),
             "ts": datetime.datetime(2023, 11, 14, tzinfo=datetime.timezone.utc) + datetime.timedelta(microseconds=number * 12345),
@@ -53,15 +54,35 @@ class Habits:
 
 
 class Writers:
-    """Each method appends rows to a table in a manner drawn from `chance`; `filtered` columns get bloom filters."""
+    """Each method appends rows to a table in a manner drawn from `chance`; `filtered` columns get bloom filters.
 
-    def __init__(self, table, chance):
-        self.table, self.chance = table, chance
+    Spark is told its manner by its settings: `conf` sets one.
+    """
+
+    def __init__(self, table, chance, conf):
+        self.table, self.chance, self.conf = table, chance, conf
         self.commits = 0
 
     def append(self, writer, rows, filtered=()):
         getattr(self, writer)(rows, filtered)
         self.commits += 1
+
+    def spark(self, rows, filtered):
+        """Spark gives no filter to a chunk that has a dictionary alone."""
+        pick = self.chance.choice
+        dictionaries = ["false"] if filtered else ["true", "true", "false"]
+        manner = {
+            "parquet.writer.version": pick(["v1", "v1", "v2"]), "parquet.page.size": pick([2000, 1 << 20]), "parquet.enable.dictionary": pick(dictionaries),
+            "parquet.block.size": pick([200_000, 128 << 20]), "parquet.page.row.count.limit": pick([500, 20_000]), "parquet.dictionary.page.size": pick([1000, 1 << 20]),
+            "parquet.page.write-checksum.enabled": pick(["true", "false"]), "parquet.bloom.filter.max.bytes": 1 << 15, "spark.sql.parquet.outputTimestampType": pick(["TIMESTAMP_MICROS", "INT96"]),
+            "spark.sql.parquet.writeLegacyFormat": pick(["false", "false", "true"]),
+            "spark.sql.parquet.compression.codec": pick(["snappy", "zstd", "gzip", "uncompressed", "lz4_raw"]),
+        }
+        for name in SCHEMA.names:
+            manner[f"parquet.bloom.filter.enabled#{name}"] = str(name in filtered).lower()
+        for key, value in manner.items():
+            self.conf(key, value)
+        self.table.append(self.table.spark.createDataFrame(rows))
 
     def pyarrow(self, rows, filtered):
         pick = self.chance.choice

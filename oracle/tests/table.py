@@ -42,23 +42,15 @@ class Table:
         return (reader if version is None else reader.option("versionAsOf", version)).load(self.path)
 
     def fingerprint(self, version=None, row_ids=False):
-        """(rows, hash of the multiset of rows, schema): two tables with the same rows in any order give the same.
-
-        Every row is written as JSON first, for a hash of columns takes a null for nothing at all, and -0.0 for 0.0.
-        """
+        """(rows, hash of the multiset of rows, schema): two tables with the same rows in any order give the same."""
         from pyspark.sql import functions as F
 
         frame = self.frame(version)
         schema = frame.schema.json()
-        columns = [F.col("`" + name.replace("`", "``") + "`") for name in frame.columns]
+        columns = named(frame)
         if row_ids:
             columns += [F.col("_metadata.row_id").alias("__id"), F.col("_metadata.row_commit_version").alias("__version")]
-        options = {
-            "ignoreNullFields": "false",
-            "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-            "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-        }
-        row = F.to_json(F.struct(*columns), options)
+        row = row_text(columns)
         summary = frame.select(row.alias("row")).agg(
             F.count(F.lit(1)).alias("rows"), F.sum(F.xxhash64("row").cast("decimal(38,0)")).alias("hash")
         ).first()
@@ -89,3 +81,22 @@ class Table:
             if found and int(found[1]) < newest:
                 os.remove(f"{log}/{name}")
         return newest
+
+
+def named(frame):
+    """All columns of a frame, whatever their names hold."""
+    from pyspark.sql import functions as F
+
+    return [F.col("`" + name.replace("`", "``") + "`") for name in frame.columns]
+
+
+def row_text(columns):
+    """Values of a row as JSON, to be hashed: a hash of columns takes a null for nothing at all, and -0.0 for 0.0."""
+    from pyspark.sql import functions as F
+
+    options = {
+        "ignoreNullFields": "false",
+        "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+        "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    }
+    return F.to_json(F.struct(*columns), options)
