@@ -43,7 +43,7 @@ impl PaginatedListStore for Paged {
     ) -> object_store::Result<PaginatedListResult> {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
         assert_eq!(options.delimiter.as_deref(), Some("/"));
-        if self.answers == Answers::BreaksOff && asked % 2 == 0 {
+        if self.answers == Answers::BreaksOff && asked.is_multiple_of(2) {
             let source = HttpError::new(HttpErrorKind::Decode, std::io::Error::other("connection reset"));
             return Err(object_store::Error::Generic { store: "test", source: Box::new(source) });
         }
