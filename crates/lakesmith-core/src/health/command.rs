@@ -29,6 +29,10 @@ impl Cure {
         self.write(&format!("optimize {} --target-size {} --force", self.table, exact_size(self.target_bytes)))
     }
 
+    pub(super) fn cluster_again(&self) -> Option<String> {
+        self.write(&format!("optimize {} --target-size {} --full --force", self.table, exact_size(self.target_bytes)))
+    }
+
     pub(super) fn purge(&self) -> Option<String> {
         self.write(&format!("reorg {} --purge", self.table))
     }

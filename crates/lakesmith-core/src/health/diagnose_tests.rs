@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::health::{CheckpointHint, Checksum, CountAndBytes, FileTally, LogFacts, TalliedFile, TombstoneFacts};
+use crate::health::{
+    CheckpointHint, Checksum, CountAndBytes, FileTally, KeyOverlap, LogFacts, TalliedFile, TombstoneFacts,
+};
+use crate::layout::depth::Depth;
 use crate::layout::tag::{LAYOUT_TAG, packed_for};
 use crate::op::health::{Finding, Severity};
 use crate::op::{FileSizes, OptimizeOptions};
@@ -118,6 +121,30 @@ fn clustering_is_foreseen_as_it_is_planned() {
         if let Some(unclustered) = found(&report, "unclustered-files") {
             assert_eq!(unclustered.command.as_deref(), Some("lakesmith optimize memory:///t --target-size 1GiB"));
         }
+    }
+}
+
+#[test]
+fn files_that_lie_over_each_other_in_a_clustering_key_are_told_whatever_their_size() {
+    let of = |mean, worst, unknown_files, keys: usize| {
+        check(&many(20, 900 * MB, 1), |state, facts| {
+            state.clustering_columns = Some(vec![vec!["a".into()]; keys]);
+            let depth = Depth { mean, worst, unknown_files };
+            let key = KeyOverlap { column: "a".into(), files: 20, depth, advice: vec![] };
+            facts.layout = vec![key; keys];
+        })
+    };
+    let report = of(Some(13.3), Some(20), 0, 1);
+    let bad = found(&report, "badly-ordered").unwrap();
+    assert_eq!(
+        (bad.severity, &bad.evidence["mean_depth"], &bad.evidence["worst_depth"]),
+        (Severity::Warning, &13.3.into(), &20.into())
+    );
+    assert_eq!(bad.command.as_deref(), Some("lakesmith optimize memory:///t --target-size 1GiB"));
+    assert_eq!(report.layout.len(), 1);
+    // In order; in order by two keys; not known; without statistics, which is another finding.
+    for (mean, unknown, keys) in [(Some(1.2), 0, 1), (Some(5.0), 0, 2), (None, 20, 1), (Some(20.0), 20, 1)] {
+        assert_eq!(found(&of(mean, mean.map(|_| 20), unknown, keys), "badly-ordered"), None, "{mean:?}");
     }
 }
 

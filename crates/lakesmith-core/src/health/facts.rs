@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::TalliedFiles;
+use crate::layout::depth::Depth;
 use crate::op::health::MaintenanceSummary;
 
 /// A number of files and their bytes.
@@ -140,6 +141,19 @@ pub struct StorageFacts {
     pub outside_files: u64,
 }
 
+/// How much files overlap in a key that the table is clustered by.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct KeyOverlap {
+    /// The key, in the schema's spelling.
+    pub column: String,
+    /// Files looked at, all of the table.
+    pub files: u64,
+    /// Files to open for one value of the key.
+    pub depth: Depth,
+    /// What speaks against the key.
+    pub advice: Vec<String>,
+}
+
 /// Everything that [`super::diagnose`] looks at beyond the table's metadata.
 #[derive(Debug, Clone, Default)]
 pub struct HealthFacts {
@@ -151,6 +165,8 @@ pub struct HealthFacts {
     pub tombstones: Option<TombstoneFacts>,
     /// Statistics.
     pub statistics: StatisticsFacts,
+    /// The overlap in each clustering key; empty if the table has none, or it was not looked at.
+    pub layout: Vec<KeyOverlap>,
     /// The storage.
     pub storage: Option<StorageFacts>,
     /// Last runs.

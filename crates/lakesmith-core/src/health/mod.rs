@@ -15,6 +15,7 @@ mod tally;
 
 pub use diagnose::diagnose;
 pub use facts::{
-    CheckpointHint, Checksum, CountAndBytes, HealthFacts, LogFacts, StatisticsFacts, StorageFacts, TombstoneFacts,
+    CheckpointHint, Checksum, CountAndBytes, HealthFacts, KeyOverlap, LogFacts, StatisticsFacts, StorageFacts,
+    TombstoneFacts,
 };
 pub use tally::{FileTally, TalliedFile, TalliedFiles};

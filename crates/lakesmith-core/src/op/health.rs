@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{FileSizes, TimeTravel};
 use crate::error::{Error, Result};
 pub use crate::health::{
-    CheckpointHint, Checksum, CountAndBytes, LogFacts, StatisticsFacts, StorageFacts, TombstoneFacts,
+    CheckpointHint, Checksum, CountAndBytes, KeyOverlap, LogFacts, StatisticsFacts, StorageFacts, TombstoneFacts,
 };
 
 /// Options of the health check.
@@ -19,11 +19,20 @@ pub struct HealthOptions {
     pub sizes: FileSizes,
     /// Newest commits to look through for the last OPTIMIZE and VACUUM.
     pub history_commits: u64,
+    /// Files of a clustered table up to which their overlap is judged without the deep look, too: it takes a second look at
+    /// the log.
+    pub overlap_files_max: u64,
 }
 
 impl Default for HealthOptions {
     fn default() -> Self {
-        Self { at: TimeTravel::Latest, deep: false, sizes: FileSizes::default(), history_commits: 1_000 }
+        Self {
+            at: TimeTravel::Latest,
+            deep: false,
+            sizes: FileSizes::default(),
+            history_commits: 1_000,
+            overlap_files_max: 100_000,
+        }
     }
 }
 
@@ -223,6 +232,9 @@ pub struct HealthReport {
     pub tombstones: Option<TombstoneFacts>,
     /// Statistics for skipping files.
     pub statistics: StatisticsFacts,
+    /// The overlap of files in each clustering key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layout: Vec<KeyOverlap>,
     /// What the storage holds; null without the deep look.
     pub storage: Option<StorageFacts>,
     /// Last runs.

@@ -201,6 +201,7 @@ async fn finish(
         log,
         tombstones,
         statistics: reading.statistics,
+        layout: Vec::new(),
         storage,
         maintenance,
         blocked,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use lakesmith::Session;
 use lakesmith::layout::Curve;
-use lakesmith::op::{ClusterBy, Operation, OptimizeOptions, OptimizeReport, OrderBy};
+use lakesmith::op::{ClusterBy, HealthOptions, Operation, OptimizeOptions, OptimizeReport, OrderBy, Report};
 use lakesmith_testkit::{BuiltTable, TableBuilder};
 
 use crate::tables::{files, ids, optimize, run, session};
@@ -139,4 +139,25 @@ fn packing_says_nothing_of_an_order() {
     let table = overlapping_loads(dir.path());
     let session = session();
     assert!(run(&session, &table, optimize(&session)).unwrap().layout.is_empty());
+}
+
+#[test]
+fn health_tells_the_depth_of_a_clustered_table_and_the_cure_that_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = overlapping_loads(dir.path());
+    let session = session();
+    let health = || match session.run(&table.folder.to_string_lossy(), Operation::Health(HealthOptions::default())) {
+        Ok(Report::Health(report)) => *report,
+        other => panic!("{other:?}"),
+    };
+    assert!(health().layout.is_empty());
+    cluster_by_id(&session, &table);
+    let before = health();
+    assert_eq!((before.layout[0].column.as_str(), before.layout[0].depth.worst), ("id", Some(LOADS as u64)));
+    let bad = before.findings.iter().find(|finding| finding.id == "badly-ordered").unwrap();
+    assert!(bad.command.as_deref().unwrap().contains("lakesmith optimize"), "{bad:?}");
+    assert!(ordered(&session, &table, |options| options.sizes.target_bytes = 4000).committed);
+    let after = health();
+    assert_eq!(after.layout[0].depth.worst, Some(1));
+    assert!(after.layout[0].files > 1 && after.findings.iter().all(|finding| finding.id != "badly-ordered"));
 }

@@ -67,6 +67,7 @@ pub(super) fn all(subject: &Subject<'_>) -> Vec<Finding> {
         statistics::missing_statistics,
         statistics::columns_without_statistics,
         statistics::unclustered,
+        statistics::badly_ordered,
         protocol::blocked,
         protocol::schema_debt,
         protocol::short_retention,

@@ -10,6 +10,8 @@ use crate::units::{GIB, format_bytes};
 const NAMES_MAX: usize = 20;
 /// Files that must lack a column's statistics before anybody is told.
 const LACKING_MIN: u64 = 10;
+/// Files for one value that nobody needs to hear of.
+const DEPTH_MIN: f64 = 3.0;
 /// A table without any order is told so from this size on.
 const LARGE_BYTES: u64 = 100 * GIB;
 
@@ -121,4 +123,40 @@ pub(super) fn unclustered(s: &Subject<'_>) -> Option<Finding> {
         }
         None => None,
     }
+}
+
+/// A clustered table whose files lie over each other in its keys all the same, whatever their sizes.
+pub(super) fn badly_ordered(s: &Subject<'_>) -> Option<Finding> {
+    let keys = &s.facts.layout;
+    let judged = keys.iter().filter(|key| key.depth.unknown_files * 10 <= key.files);
+    let with_mean = judged.filter_map(|key| Some((key, key.depth.mean?)));
+    let bad = with_mean.filter(|(key, mean)| *mean >= DEPTH_MIN && *mean > 2.0 * expected_depth(key.files, keys.len()));
+    let (key, mean) = bad.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let share = (mean / key.files as f64).min(1.0);
+    let worst = key.depth.worst.unwrap_or(0);
+    let message = format!(
+        "one value of {} is in {mean:.1} of {} on average, in {} at worst: their rows are not in order, and filters by \
+         it skip little; packing files keeps their rows as they are, clustering puts them in order",
+        key.column,
+        plural(key.files, "file"),
+        plural(worst, "file"),
+    );
+    let evidence = json!({
+        "column": key.column,
+        "files": key.files,
+        "mean_depth": (mean * 100.0).round() / 100.0,
+        "worst_depth": worst,
+        "unknown_files": key.depth.unknown_files,
+        "expected_depth": (expected_depth(key.files, keys.len()) * 100.0).round() / 100.0,
+    });
+    let matters = share >= 0.5 && s.bytes() > s.sizes.target_bytes;
+    let (severity, points) = if matters { (Severity::Warning, 5.0 + 10.0 * share) } else { (Severity::Info, 2.0) };
+    // Files that are in cubes already are redone only if they must.
+    let command = if s.facts.files.outside_cubes().files > 0 { s.cure.optimize() } else { s.cure.cluster_again() };
+    Some(Finding { command, ..finding("badly-ordered", severity, points, message, evidence) })
+}
+
+/// The depth in one of the keys of files that a curve through them lays out: each key gets its share of the cuts.
+fn expected_depth(files: u64, keys: usize) -> f64 {
+    (files as f64).powf(1.0 - 1.0 / keys.max(1) as f64)
 }
