@@ -13,6 +13,11 @@ COLUMNS = (
 )
 
 
+def full(*cases):
+    """Cases that only the full run takes."""
+    return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.full) for case in cases]
+
+
 def settled_names(text):
     """The text with identifiers that are made up replaced by their number."""
     seen = {}
@@ -72,18 +77,20 @@ def refused_alike(ours, theirs, lakesmith, statement, same_text=True):
 
 
 @pytest.mark.parametrize("clauses", [
-    "USING DELTA",
-    "USING DELTA CLUSTER BY (a)",
     "USING DELTA CLUSTER BY (s.x, d, b) COMMENT 'it''s' TBLPROPERTIES ('k' = 'v', delta.checkpointInterval = 5)",
-    "USING DELTA PARTITIONED BY (D, c) TBLPROPERTIES ('delta.appendOnly' = 'true')",
-    "USING DELTA TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "USING DELTA CLUSTER BY (a) TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
-    "USING DELTA TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
-    "USING DELTA TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')",
     "USING DELTA CLUSTER BY (s.x) TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
-    "USING DELTA CLUSTER BY (s.x, b) TBLPROPERTIES ('delta.columnMapping.mode' = 'id')",
-    "USING DELTA TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true', 'delta.enableTypeWidening' = 'true')",
-    "USING DELTA TBLPROPERTIES ('delta.checkpointPolicy' = 'v2', 'delta.feature.vacuumProtocolCheck' = 'supported')",
+    *full(
+        "USING DELTA",
+        "USING DELTA CLUSTER BY (a)",
+        "USING DELTA PARTITIONED BY (D, c) TBLPROPERTIES ('delta.appendOnly' = 'true')",
+        "USING DELTA TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+        "USING DELTA TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
+        "USING DELTA TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')",
+        "USING DELTA CLUSTER BY (s.x, b) TBLPROPERTIES ('delta.columnMapping.mode' = 'id')",
+        "USING DELTA TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true', 'delta.enableTypeWidening' = 'true')",
+        "USING DELTA TBLPROPERTIES ('delta.checkpointPolicy' = 'v2', 'delta.feature.vacuumProtocolCheck' = 'supported')",
+    ),
 ])
 def test_a_new_table_is_sparks(new_table, lakesmith, clauses):
     ours, theirs = new_table("ours"), new_table("theirs")
@@ -98,8 +105,8 @@ def test_a_new_table_is_sparks(new_table, lakesmith, clauses):
 
 
 @pytest.mark.parametrize("columns", [
-    "(v VARCHAR(5), c CHAR(3))", "(n TIMESTAMP_NTZ, t TIMESTAMP, f FLOAT, ti TINYINT, sm SMALLINT, de DECIMAL)",
-    "(v VARIANT, l ARRAY<STRUCT<z: TIMESTAMP_NTZ>>)", "(`ü` INT, _x INT)",
+    "(n TIMESTAMP_NTZ, t TIMESTAMP, f FLOAT, ti TINYINT, sm SMALLINT, de DECIMAL)",
+    *full("(v VARCHAR(5), c CHAR(3))", "(v VARIANT, l ARRAY<STRUCT<z: TIMESTAMP_NTZ>>)", "(`ü` INT, _x INT)"),
 ])
 def test_types_are_sparks(new_table, lakesmith, columns):
     ours, theirs = new_table("ours"), new_table("theirs")
@@ -118,20 +125,23 @@ def test_a_table_that_exists_stays(new_table, lakesmith):
 
 @pytest.mark.parametrize("definition, same_text", [
     ("(a INT, b INT, c INT, d INT, e INT) USING DELTA CLUSTER BY (a, b, c, d, e)", True),
-    ("(a INT, b INT) USING DELTA CLUSTER BY (a, A)", True),
-    ("(a INT, bo BOOLEAN) USING DELTA CLUSTER BY (bo)", True),
-    ("(a INT, ar ARRAY<INT>) USING DELTA CLUSTER BY (ar, a)", True),
-    ("(a INT, bi BINARY) USING DELTA CLUSTER BY (bi)", True),
-    ("(a INT, s STRUCT<x: INT>) USING DELTA CLUSTER BY (s)", True),
-    ("(a INT, b INT) USING DELTA CLUSTER BY (b) TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '1')", True),
     ("(a INT, s STRUCT<x: INT, y: INT>) USING DELTA CLUSTER BY (a, s.y) TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 's.x')", True),
     ("(a INT, b INT) USING DELTA PARTITIONED BY (a) CLUSTER BY (b)", False),
-    ("(a INT) USING DELTA CLUSTER BY AUTO", False),
-    ("(a INT) USING DELTA TBLPROPERTIES ('delta.nope' = 'x')", True),
-    ("(a INT) USING DELTA TBLPROPERTIES ('delta.feature.clustering' = 'supported')", False),
-    ("(a INT, A INT) USING DELTA", False),
-    ("(`a b` INT) USING DELTA", False),
-    ("(a INT, b INT) USING DELTA PARTITIONED BY (a, b)", False),
+    *full(
+        ("(a INT, b INT) USING DELTA CLUSTER BY (a, nope)", True),
+        ("(a INT, s STRUCT<x: INT>) USING DELTA CLUSTER BY (s.nope)", True),
+        ("(a INT, bo BOOLEAN) USING DELTA CLUSTER BY (bo)", True),
+        ("(a INT, ar ARRAY<INT>) USING DELTA CLUSTER BY (ar, a)", True),
+        ("(a INT, bi BINARY) USING DELTA CLUSTER BY (bi)", True),
+        ("(a INT, s STRUCT<x: INT>) USING DELTA CLUSTER BY (s)", True),
+        ("(a INT, b INT) USING DELTA CLUSTER BY (b) TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '1')", True),
+        ("(a INT) USING DELTA CLUSTER BY AUTO", False),
+        ("(a INT) USING DELTA TBLPROPERTIES ('delta.nope' = 'x')", True),
+        ("(a INT) USING DELTA TBLPROPERTIES ('delta.feature.clustering' = 'supported')", False),
+        ("(a INT, A INT) USING DELTA", False),
+        ("(`a b` INT) USING DELTA", False),
+        ("(a INT, b INT) USING DELTA PARTITIONED BY (a, b)", False),
+    ),
 ])
 def test_what_cannot_be_created(new_table, lakesmith, definition, same_text):
     ours, theirs = new_table("ours"), new_table("theirs")
@@ -139,7 +149,11 @@ def test_what_cannot_be_created(new_table, lakesmith, definition, same_text):
     with pytest.raises(Failed) as failed:
         lakesmith.sql(statement.replace("{t}", ours.name))
     error_class, message = refusal(lambda: theirs.sql(statement))
-    assert failed.value.error_class == error_class, (failed.value, message)
+    if error_class:
+        assert failed.value.error_class == error_class, (failed.value, message)
+    else:
+        # Delta's own parser gives no class.
+        assert failed.value.error_class == "PARSE_SYNTAX_ERROR" and failed.value.error["message"] in message
     if same_text:
         assert failed.value.error["message"].strip() == message
     assert failed.value.code == 2
@@ -172,7 +186,7 @@ def test_keys_of_a_table_with_mapped_columns_and_its_own_clock(new_table, lakesm
 
 
 @pytest.mark.parametrize("keys", [
-    "(a, b, c, d, e)", "(nope)", "(a, A)", "(bo)", "(ar)", "(s)", "(s.bo, a)", "(s.nope)", "(a.b)", "(e)", "(a, s.y, c)",
+    "(nope)", "(bo)", "(a, s.y, c)", *full("(a, b, c, d, e)", "(a, A)", "(ar)", "(s)", "(s.bo, a)", "(s.nope)", "(a.b)", "(e)"),
 ])
 def test_what_cannot_be_a_key(new_table, lakesmith, keys):
     ours, theirs = new_table("ours"), new_table("theirs")
@@ -181,7 +195,7 @@ def test_what_cannot_be_a_key(new_table, lakesmith, keys):
     refused_alike(ours, theirs, lakesmith, f"ALTER TABLE {{t}} CLUSTER BY {keys}")
 
 
-@pytest.mark.parametrize("keys", ["(a)", "NONE", "AUTO", "()", "a"])
+@pytest.mark.parametrize("keys", ["(a)", *full("NONE", "AUTO", "()", "a")])
 def test_keys_of_a_partitioned_table(new_table, lakesmith, keys):
     ours, theirs = new_table("ours"), new_table("theirs")
     both(ours, theirs, lakesmith, f"CREATE TABLE {{t}} {COLUMNS} USING DELTA PARTITIONED BY (c)")

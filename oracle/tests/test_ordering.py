@@ -5,6 +5,7 @@ import json
 import pytest
 
 from judgement import same_rows, settled
+from test_clustering import full, refused_alike
 from table import Table
 
 
@@ -72,8 +73,9 @@ def cubes(conf):
     return set_sizes
 
 
-def test_zorder_of_six_files_gives_fourteen_with_narrow_ranges(appended, lakesmith):
-    lakesmith.optimize(appended, "--target-size", "256KiB")
+def test_zorder_of_six_files_gives_fourteen_with_narrow_ranges(appended, lakesmith, conf):
+    conf("spark.databricks.delta.optimize.maxFileSize", 256 << 10)
+    appended.sql("OPTIMIZE {t}")
     assert len(ranges(appended)) == 6
     order = ("--zorder-by", "customer_id", "--target-size", "64KiB")
     report = same_rows(appended, lambda: lakesmith.optimize(appended, "--verify", *order))
@@ -88,6 +90,7 @@ def test_zorder_of_six_files_gives_fourteen_with_narrow_ranges(appended, lakesmi
     assert len(appended.frame().where("customer_id = 42").inputFiles()) <= 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("flag", ["--zorder-by", "--hilbert-by", "--sort-by"])
 def test_every_order_keeps_the_rows_and_settles(appended, lakesmith, flag):
     order = (flag, "customer_id,event_date", "--target-size", "64KiB")
@@ -98,6 +101,7 @@ def test_every_order_keeps_the_rows_and_settles(appended, lakesmith, flag):
     appended.sql("DELETE FROM {t} WHERE customer_id = 7")
 
 
+@pytest.mark.full
 def test_zorder_of_one_partition(spark, new_table, lakesmith):
     table = new_table()
     for batch in range(3):
@@ -111,11 +115,10 @@ def test_zorder_of_one_partition(spark, new_table, lakesmith):
 
 
 @pytest.mark.parametrize("clauses", [
-    "ZORDER BY (part)", "ZORDER BY (nope)", "ZORDER BY (note)", "FULL", "ZORDER BY (customer_id, part)", "ZORDER BY (s.nope)",
+    "ZORDER BY (nope)", "FULL",
+    *full("ZORDER BY (part)", "ZORDER BY (note)", "ZORDER BY (customer_id, part)", "ZORDER BY (s.nope)"),
 ])
 def test_what_cannot_be_ordered(spark, new_table, lakesmith, clauses):
-    from test_clustering import refused_alike
-
     table = new_table("ours")
     frame = events(spark, 0, 100).selectExpr("*", "event_id % 2 AS part", "'x' AS note", "named_struct('x', 1) AS s")
     frame.write.format("delta").partitionBy("part").save(table.path)
@@ -123,6 +126,7 @@ def test_what_cannot_be_ordered(spark, new_table, lakesmith, clauses):
     refused_alike(table, table.twin(), lakesmith, f"OPTIMIZE {{t}} {clauses}")
 
 
+@pytest.mark.full
 def test_the_statistics_check_can_be_switched_off(appended, lakesmith):
     appended.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 'event_id')")
     statement = f"OPTIMIZE {appended.name} ZORDER BY (customer_id)"
@@ -156,6 +160,7 @@ def test_liquid_clustering_of_eight_files_gives_seventeen(spark, new_table, lake
     assert table.detail().tableFeatures == ["appendOnly", "clustering", "domainMetadata", "invariants"]
 
 
+@pytest.mark.full
 def test_ninety_six_files_become_seven_and_one_customer_is_in_one(spark, new_table, lakesmith):
     table = new_table("hourly_c")
     table.sql("CREATE TABLE {t} (order_id BIGINT, customer_id BIGINT, amount DECIMAL(10,2)) USING DELTA CLUSTER BY (customer_id)")
@@ -170,6 +175,7 @@ def test_ninety_six_files_become_seven_and_one_customer_is_in_one(spark, new_tab
     settled(table, lambda: lakesmith.optimize(table, "--target-size", "2MiB"))
 
 
+@pytest.mark.full
 def test_turns_on_one_clustered_table(spark, new_table, lakesmith, cubes):
     table = new_table("turns")
     ours = cubes(60_000, 120_000, 30_000)
@@ -214,6 +220,7 @@ def test_changed_keys_and_full(spark, new_table, lakesmith):
     assert table.sql("OPTIMIZE {t} FULL")[0].metrics.numFilesRemoved == 0 and table.version() == version
 
 
+@pytest.mark.full
 def test_compaction_and_purge_leave_cubes_whole(spark, new_table, lakesmith, cubes):
     table = new_table("cubes")
     ours = cubes(1, 1 << 30, 30_000)
@@ -233,6 +240,7 @@ def test_compaction_and_purge_leave_cubes_whole(spark, new_table, lakesmith, cub
     same_rows(table, lambda: lakesmith.optimize(table, "--target-size", "1GiB"))
 
 
+@pytest.mark.full
 def test_a_plan_file_carries_the_order(appended, lakesmith, tmp_path):
     plan = str(tmp_path / "plan.jsonl")
     report = lakesmith.optimize(appended, "--zorder-by", "customer_id", "--target-size", "64KiB", "--plan-out", plan)

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lakesmith_core::plan::keys::attribute_name;
+use lakesmith_core::plan::keys::{attribute_name, reference_name};
 use lakesmith_core::table::{DataType, Field, Schema};
 use lakesmith_core::{Error, Result};
 use serde_json::json;
@@ -15,7 +15,7 @@ use crate::log_state::DeltaTable;
 use crate::properties::NewConfiguration;
 use crate::read::data_fields;
 use crate::schema::find_column;
-use crate::schema_text::{sql_type, tree};
+use crate::schema_text::{sql_type, tree, type_class};
 use crate::stats::has_bounds;
 use crate::write_spec::stats_leaves;
 
@@ -78,14 +78,8 @@ pub(crate) fn keys<'a>(table: &'a DeltaTable, columns: &[Vec<String>]) -> Result
         ))
         .class("DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS"));
     }
-    let find = |path: &Vec<String>| {
-        find_column(&table.state.schema, path).ok_or_else(|| {
-            let name = attribute_name(path);
-            Error::usage(format!("Couldn't find column {name} in:\n{}", tree(&table.state.schema.fields)))
-                .class("DELTA_COLUMN_NOT_FOUND_IN_SCHEMA")
-                .with("column", name)
-        })
-    };
+    let schema = &table.state.schema;
+    let find = |path: &Vec<String>| find_column(schema, path).ok_or_else(|| not_found(schema, path));
     let found: Vec<Vec<&Field>> = columns.iter().map(find).collect::<Result<_>>()?;
     check_duplicates(&found)?;
     check_types(&found)?;
@@ -93,8 +87,30 @@ pub(crate) fn keys<'a>(table: &'a DeltaTable, columns: &[Vec<String>]) -> Result
     Ok(found)
 }
 
+fn not_found(schema: &Schema, path: &[String]) -> Error {
+    let name = attribute_name(path);
+    let parents = (1..path.len()).filter_map(|end| Some((end, find_column(schema, &path[..end])?.pop()?)));
+    let flat = parents
+        .last()
+        .filter(|(_, field)| !matches!(field.data_type, DataType::Struct(_) | DataType::List(_) | DataType::Map(..)));
+    match flat {
+        Some((end, field)) => Error::usage(format!(
+            "Expected {} to be a nested data type, but found {}. Was looking for the\nindex of {} in a nested \
+             field.\nSchema:\n{}",
+            path[end],
+            type_class(&field.data_type),
+            reference_name(&path[..end]),
+            tree(&schema.fields)
+        ))
+        .class("DELTA_COLUMN_PATH_NOT_NESTED"),
+        None => Error::usage(format!("Couldn't find column {name} in:\n{}", tree(&schema.fields)))
+            .class("DELTA_COLUMN_NOT_FOUND_IN_SCHEMA"),
+    }
+    .with("column", name)
+}
+
 fn logical(path: &[&Field]) -> String {
-    attribute_name(&path.iter().map(|f| f.name.clone()).collect::<Vec<_>>())
+    reference_name(&path.iter().map(|f| f.name.clone()).collect::<Vec<_>>())
 }
 
 fn check_duplicates(keys: &[Vec<&Field>]) -> Result<()> {

@@ -20,7 +20,8 @@ use crate::features::{WRITER_VERSION_FEATURES, check_features, with_features};
 use crate::log_state::DeltaTable;
 use crate::mapping_upgrade::with_mapping;
 use crate::properties::{Change, MAX_COLUMN_ID, NewConfiguration};
-use crate::puts::{Holder, Puts};
+use crate::puts::{Holder, Puts, commit_name};
+use crate::schema::find_column;
 use crate::schema_text::{schema_string, tree};
 use crate::tip::{IN_COMMIT_TIMESTAMPS, is_true};
 use crate::version_checksum;
@@ -93,6 +94,17 @@ pub fn new_table(root: &Location, options: &CreateTable, world: &dyn World) -> R
                     .class("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY"),
             ));
         }
+        let unknown = |column: &&Vec<String>| find_column(&options.schema, column).is_none();
+        if let Some(column) = options.cluster_by.iter().find(unknown) {
+            let name = column.iter().map(|part| format!("`{part}`")).collect::<Vec<_>>().join(".");
+            return Err(at_root(
+                Error::usage(format!(
+                    "The feature is not supported: Invalid partitioning: {name} is missing or is in a map or array."
+                ))
+                .class("UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED")
+                .with("column", name),
+            ));
+        }
         let mapped = table(root, &metadata, &protocol)?;
         domains = clustering_domain(&keys(&mapped, &options.cluster_by).map_err(at_root)?);
         features.extend(CLUSTERING_FEATURES.map(str::to_owned));
@@ -102,26 +114,33 @@ pub fn new_table(root: &Location, options: &CreateTable, world: &dyn World) -> R
     Ok(NewConfiguration { metadata: Some(metadata), protocol: Some(protocol), domains })
 }
 
-/// Checks that no other files lie where a table is to be made.
+/// Checks that no other files lie where a table is to be made, nor what a log without commits left behind: a checksum or a
+/// checkpoint of another table would be taken for the new one's.
 ///
 /// # Errors
 /// Usage if there are, `Unavailable` from the storage.
 pub async fn check_room(store: &Store, root: &Location) -> Result<()> {
-    let mut listed = store.list_stream(root);
+    let (mut listed, mut left_in_log) = (store.list_stream(root), None);
     while let Some(info) = listed.next().await {
         let info = info?;
         let inside = info.location.relative_to(root).unwrap_or_default();
-        if !inside.starts_with("_delta_log/") {
-            return Err(Error::usage(format!(
-                "Cannot create table ('delta.`{root}`'). The associated location ('{root}') is not empty and also not a \
-                 Delta table."
-            ))
-            .class("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
-            .with("path", root)
-            .with("file", inside));
+        match inside.strip_prefix("_delta_log/") {
+            // Another writer was faster; the put finds that out.
+            Some(name) if name == commit_name(0) => return Ok(()),
+            Some(_) => left_in_log = Some(inside.to_owned()),
+            None => return Err(no_room(root, inside)),
         }
     }
-    Ok(())
+    left_in_log.map_or(Ok(()), |inside| Err(no_room(root, &inside)))
+}
+
+fn no_room(root: &Location, inside: &str) -> Error {
+    Error::usage(format!(
+        "Cannot create table ('delta.`{root}`'). The associated location ('{root}') is not empty and also not a Delta table."
+    ))
+    .class("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
+    .with("path", root)
+    .with("file", inside)
 }
 
 /// Makes the first version; false if there is a table already.

@@ -3,6 +3,7 @@
 //! # Source
 //! Delta PROTOCOL.md, "Schema Serialization Format"; Spark `StructType.treeString`.
 
+use lakesmith_core::plan::keys::reference_name;
 use lakesmith_core::table::{DataType, Field};
 use serde_json::{Map, Value, json};
 
@@ -54,11 +55,26 @@ fn type_name(of: &DataType) -> String {
     }
 }
 
+/// A type as Spark's own class for it is called, such as `LongType`.
+pub(crate) fn type_class(of: &DataType) -> String {
+    match of {
+        DataType::Decimal { precision, scale } => format!("DecimalType({precision},{scale})"),
+        DataType::TimestampNtz => "TimestampNTZType".into(),
+        other => format!("{other:?}Type"),
+    }
+}
+
 /// A type as SQL names it, as in `ARRAY<INT>` or `STRUCT<x: INT>`.
 pub(crate) fn sql_type(of: &DataType) -> String {
     match of {
         DataType::Struct(fields) => {
-            let field = |f: &Field| format!("{}: {}", f.name, sql_type(&f.data_type));
+            let field = |f: &Field| {
+                let name = reference_name(std::slice::from_ref(&f.name));
+                let not_null = if f.nullable { "" } else { " NOT NULL" };
+                let comment = f.metadata.get("comment").and_then(|text| serde_json::from_str::<String>(text).ok());
+                let comment = comment.map(|c| format!(" COMMENT '{}'", c.replace('\'', "\\'"))).unwrap_or_default();
+                format!("{name}: {}{not_null}{comment}", sql_type(&f.data_type))
+            };
             format!("STRUCT<{}>", fields.iter().map(field).collect::<Vec<_>>().join(", "))
         }
         DataType::List(element) => format!("ARRAY<{}>", sql_type(&element.data_type)),

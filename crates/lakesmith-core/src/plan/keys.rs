@@ -39,6 +39,19 @@ pub(super) fn find(schema: &Schema, parts: &[String]) -> Found {
     Found::Nothing
 }
 
+/// The part of a path that a struct on the way lacks, and the fields that it has; `None` if something else ends the path.
+pub(super) fn lacking_field<'a>(schema: &'a Schema, parts: &'a [String]) -> Option<(&'a str, Vec<&'a str>)> {
+    let mut fields: &[Field] = &schema.fields;
+    for (depth, part) in parts.iter().enumerate() {
+        match fields.iter().find(|f| f.name.to_lowercase() == part.to_lowercase()).map(|f| &f.data_type) {
+            Some(DataType::Struct(inner)) => fields = inner,
+            Some(_) => return None,
+            None => return (depth > 0).then(|| (part.as_str(), fields.iter().map(|f| f.name.as_str()).collect())),
+        }
+    }
+    None
+}
+
 /// A column path as Spark's messages name it: parts with dots in backticks.
 pub fn attribute_name(parts: &[String]) -> String {
     let quoted = |part: &String| if part.contains('.') { format!("`{part}`") } else { part.clone() };

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::compact::{has_too_many_deletes, matching_partitions};
-use super::keys::{Found, attribute_name, find};
+use super::keys::{Found, attribute_name, find, lacking_field};
 use super::request::{self, Mode};
 use super::{FileGroup, RewritePlan, invariant, partition_ranks, sort_by_size};
 use crate::error::{Error, Result};
@@ -121,6 +121,12 @@ pub fn keys(
         }
         let path = match find(&state.schema, parts) {
             Found::Nothing => {
+                if let Some((part, fields)) = lacking_field(&state.schema, parts) {
+                    let fields = fields.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
+                    return Err(Error::usage(format!("No such struct field `{part}` in {fields}."))
+                        .class("FIELD_NOT_FOUND")
+                        .with("column", name));
+                }
                 return Err(Error::usage(format!("Z-Ordering column {name} does not exist in data schema."))
                     .class("DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST")
                     .with("column", name));

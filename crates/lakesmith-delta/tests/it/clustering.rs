@@ -126,9 +126,19 @@ async fn the_first_version_is_made_once() {
     assert_eq!((table.state.min_reader_version, table.state.min_writer_version), (3, 7));
     let features = ["appendOnly", "clustering", "domainMetadata", "invariants", "timestampNtz"];
     assert_eq!(table.state.features, features);
-    store.put(&root.join("stray.parquet"), "x".into()).await.unwrap();
-    let error = check_room(&store, &root).await.unwrap_err();
-    assert_eq!(error.class_name(), "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION");
+    check_room(&store, &root).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_is_made_only_where_nothing_lies() {
+    for left in ["stray.parquet", "_delta_log/00000000000000000000.crc", "_delta_log/00000000000000000007.json"] {
+        let root = Location::parse("memory:///new").unwrap();
+        let store = Store::from_object_store(std::sync::Arc::new(InMemory::new()), &root);
+        check_room(&store, &root).await.unwrap();
+        store.put(&root.join(left), "x".into()).await.unwrap();
+        let error = check_room(&store, &root).await.unwrap_err();
+        assert_eq!(error.class_name(), "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "{left}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

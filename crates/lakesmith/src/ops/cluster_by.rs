@@ -2,7 +2,7 @@
 
 use lakesmith_core::Result;
 use lakesmith_core::op::{ClusterBy, Report, TimeTravel};
-use lakesmith_core::plan::keys::{attribute_name, reference_name};
+use lakesmith_core::plan::keys::reference_name;
 use lakesmith_core::table::OperationInfo;
 use lakesmith_delta::DeltaTable;
 use lakesmith_storage::{Location, Store};
@@ -17,12 +17,10 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &C
     let Some(changed) = lakesmith_delta::set_clustering(&table, &options.columns)? else {
         return Ok(Report::Done { version: table.state.version });
     };
-    let joined = |columns: &[Vec<String>], name: fn(&[String]) -> String| {
-        columns.iter().map(|c| name(c)).collect::<Vec<_>>().join(",")
-    };
+    let joined = |columns: &[Vec<String>]| columns.iter().map(|c| reference_name(c)).collect::<Vec<_>>().join(",");
     // As Spark has them: the old ones in the schema's spelling, the new ones in the user's.
-    let old = joined(table.state.clustering_columns.as_deref().unwrap_or_default(), attribute_name);
-    let new = joined(&options.columns, reference_name);
+    let old = joined(table.state.clustering_columns.as_deref().unwrap_or_default());
+    let new = joined(&options.columns);
     let operation = OperationInfo {
         name: "CLUSTER BY".into(),
         parameters: vec![

@@ -1,7 +1,7 @@
 //! CREATE TABLE from column definitions.
 
 use lakesmith_core::op::{CreateTable, Report, RewriteLimits, TimeTravel};
-use lakesmith_core::plan::keys::attribute_name;
+use lakesmith_core::plan::keys::reference_name;
 use lakesmith_core::table::OperationInfo;
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_delta::{CommitContext, DeltaTable, NewConfiguration};
@@ -71,7 +71,7 @@ fn found(table: &DeltaTable, options: &CreateTable) -> Result<Report> {
 fn operation(new: &NewConfiguration, options: &CreateTable) -> OperationInfo {
     let metadata = new.metadata.as_ref();
     let keys = lakesmith_delta::schema_spelling(&options.schema, &options.cluster_by);
-    let cluster_by: Vec<String> = keys.iter().map(|path| attribute_name(path)).collect();
+    let cluster_by: Vec<String> = keys.iter().map(|path| reference_name(path)).collect();
     let partition_by = metadata.map(|m| m.partition_columns.clone()).unwrap_or_default();
     let properties = metadata.map(|m| m.configuration.clone()).unwrap_or_default();
     OperationInfo {

@@ -2,6 +2,7 @@
 
 use lakesmith_core::Result;
 use lakesmith_core::op::{DetailReport, FilesReport, HistoryOptions, Report, TimeTravel};
+use lakesmith_core::plan::keys::reference_name;
 use lakesmith_storage::{Location, Store};
 
 use super::{iso, load};
@@ -19,7 +20,7 @@ pub(crate) fn detail(session: &Session, store: &Store, root: &Location, at: Time
         created_at: state.created_ms.map(iso),
         last_modified: iso(state.timestamp_ms),
         partition_columns: state.partition_columns.clone(),
-        clustering_columns: state.clustering_columns.iter().flatten().map(|path| path.join(".")).collect(),
+        clustering_columns: state.clustering_columns.iter().flatten().map(|path| reference_name(path)).collect(),
         num_files: state.files.len() as u64,
         size_in_bytes: state.files.total_bytes(),
         properties: state.properties.clone(),

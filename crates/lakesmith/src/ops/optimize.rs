@@ -6,7 +6,7 @@ use lakesmith_core::op::optimize::{KeyLayout, LeftOutFile, PlannedGroup};
 use lakesmith_core::op::{
     Compat, CubeSizes, OptimizeOptions, OptimizeReport, OrderBy, PlannedOperation, Report, RewriteLimits, TimeTravel,
 };
-use lakesmith_core::plan::keys::attribute_name;
+use lakesmith_core::plan::keys::{attribute_name, reference_name};
 use lakesmith_core::plan::{self, KeyLayouts, LayoutContext, MetricsInput, Mode, RewritePlan};
 use lakesmith_core::table::{FileId, LeftOut, OperationInfo, TableState};
 use lakesmith_delta::DeltaTable;
@@ -82,8 +82,9 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
 }
 
 fn parameters(state: &TableState, options: &OptimizeOptions) -> Vec<(String, String)> {
-    let columns = |paths: &[Vec<String>]| {
-        let names: Vec<String> = paths.iter().map(|path| attribute_name(path)).collect();
+    // Spark names columns to order by and keys in two ways.
+    let columns = |paths: &[Vec<String>], name: fn(&[String]) -> String| {
+        let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
         json_text(&json_text(&names))
     };
     let (zorder, other): (Option<&OrderBy>, Option<&OrderBy>) = match &options.order_by {
@@ -93,8 +94,8 @@ fn parameters(state: &TableState, options: &OptimizeOptions) -> Vec<(String, Str
     let keys = state.clustering_columns.as_deref().unwrap_or_default();
     let mut parameters = vec![
         ("predicate".to_string(), predicate_parameter(options.predicate.as_ref())),
-        ("zOrderBy".to_string(), columns(zorder.map_or(&[], |by| by.columns.as_slice()))),
-        ("clusterBy".to_string(), columns(keys)),
+        ("zOrderBy".to_string(), columns(zorder.map_or(&[], |by| by.columns.as_slice()), attribute_name)),
+        ("clusterBy".to_string(), columns(keys, reference_name)),
         ("auto".to_string(), "false".to_string()),
     ];
     if !keys.is_empty() {
