@@ -1,11 +1,11 @@
 //! The health check: survey, judge, report.
 
-use lakesmith_core::Result;
 use lakesmith_core::health::{KeyOverlap, diagnose};
 use lakesmith_core::layout::Curve;
 use lakesmith_core::op::{HealthOptions, Report, TimeTravel};
 use lakesmith_core::plan::{self, KeyLayouts};
 use lakesmith_core::table::TableState;
+use lakesmith_core::{ErrorKind, Result};
 use lakesmith_storage::{Location, Store};
 
 use super::load;
@@ -18,10 +18,14 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &H
     let few = survey.facts.files.len() as u64 <= options.overlap_files_max;
     if few || options.deep {
         // A table that cannot be read in full is told what ails it all the same.
-        survey.facts.layout = overlaps(session, store, root, state).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the overlap of files was not looked at");
-            Vec::new()
-        });
+        survey.facts.layout = match overlaps(session, store, root, state) {
+            Ok(layout) => layout,
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "the overlap of files was not looked at");
+                Vec::new()
+            }
+        };
     }
     Ok(Report::Health(Box::new(diagnose(&survey.table.state, survey.facts, options, now_ms))))
 }
