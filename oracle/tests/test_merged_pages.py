@@ -3,6 +3,7 @@
 import collections
 import functools
 import random
+import uuid
 
 import duckdb
 import pyarrow as pa
@@ -23,8 +24,8 @@ SEEDS = [seed if seed < 1 else pytest.param(seed, marks=pytest.mark.full) for se
 
 @pytest.fixture
 def table(spark, tmp_path):
-    """An empty table."""
-    path = str(tmp_path / "t")
+    """An empty table, under a path that no other test has: Spark remembers what it has seen under a path."""
+    path = str(tmp_path / uuid.uuid4().hex)
     DeltaTable.create(path, SCHEMA)
     return Table(spark, path)
 
@@ -163,6 +164,27 @@ def found(frame, wheres, counts):
         for number, count, rows in some.groupBy("number").agg(F.count("*"), hashed).collect():
             result[wheres[number]] = (count, rows)
     return result
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_both_zeros_are_found_where_a_dictionary_has_one(new_table, lakesmith, conf, zero):
+    table = new_table(uuid.uuid4().hex)
+    values = [zero, 1.0, -1.0] * 100
+    rows = pa.table({"d": values, "f": pa.array(values, pa.float32()), "st": [{"z": value} for value in values]})
+    for _ in range(2):
+        write_deltalake(table.path, rows, mode="append")
+    file = merged(table, lakesmith, 2)
+    chunks = [pa.parquet.read_metadata(file).row_group(0).column(number) for number in range(3)]
+    assert all(chunk.has_dictionary_page for chunk in chunks)
+    # Of every three values, so many satisfy it.
+    shares = {"= {zero}": 1, "= -{zero}": 1, "IN ({zero}, 5)": 1, "< {zero}": 1, "> -{zero}": 1}
+    shares |= {"<= -{zero}": 2, "<= {zero}": 2, ">= {zero}": 2, ">= -{zero}": 2, "<> {zero}": 2, "<> -{zero}": 2}
+    kinds = [("d", "D"), ("f", "F"), ("st.z", "D")]
+    expected = {f"{column} {condition.format(zero=f'0{kind}')}": share * 200 for column, kind in kinds for condition, share in shares.items()}
+    for vectorized in ("true", "false"):
+        conf("spark.sql.parquet.enableVectorizedReader", vectorized)
+        read = spark_reads(table.spark.read.parquet(file), list(expected))
+        assert {where: hits for where, (hits, _) in read.items()} == expected, vectorized
 
 
 @pytest.mark.parametrize("writer", WRITERS)

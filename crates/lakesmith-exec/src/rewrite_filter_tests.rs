@@ -207,3 +207,25 @@ fn bloom_filters_are_made_anew() {
         assert!(numbers.iter().flatten().all(|filter| filter.num_blocks() <= 512));
     }
 }
+
+#[test]
+fn no_zero_is_looked_for_in_a_dictionary_alone() {
+    let mut table = Table::new();
+    for (dictionary, zero, rows) in [(true, -0.0, 3_000), (true, f64::NAN, 3_000), (false, -0.0, 30)] {
+        let doubles = (0..rows).map(|v| if v % 3 == 0 { zero } else { f64::from(v % 3) });
+        let batch = RecordBatch::try_from_iter_with_nullable([
+            ("zero", Arc::new(Float64Array::from_iter_values(doubles)) as ArrayRef, true),
+            ("other", Arc::new(Float64Array::from_iter_values((0..rows).map(|v| f64::from(v % 3 + 1)))), true),
+        ]);
+        table.add(batch.unwrap(), snappy().set_dictionary_enabled(dictionary).build());
+    }
+    let fields = vec![field("zero", DataType::Double), field("other", DataType::Double)];
+    for merges in [true, false] {
+        let outcome = table.run(fields.clone(), true, write_spec(vec![]), &mut watched(merges)).unwrap();
+        let footer = table.footer(&outcome.outputs[0].path);
+        let [zero, other] = footer.row_group(0).columns() else { panic!("two columns") };
+        assert!(zero.dictionary_page_offset().is_some() && other.dictionary_page_offset().is_some(), "merges {merges}");
+        assert!(zero.page_encoding_stats_mask().is_none(), "merges {merges}");
+        assert!(other.page_encoding_stats_mask().is_some(), "merges {merges}");
+    }
+}

@@ -1,4 +1,4 @@
-//! What readers skip chunks by: bloom filters that the inputs have, and bounds that hide no NaN.
+//! What readers skip chunks by: bloom filters that the inputs have, bounds that hide no NaN, dictionaries that hide no zero.
 
 use arrow::array::{Array, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
@@ -66,16 +66,35 @@ pub(crate) fn hide_nothing(close: &mut ColumnCloseResult, nan: bool) -> Result<(
     if let Some(filter) = &mut close.bloom_filter {
         widen(filter, physical, nan);
     }
-    if nan && matches!(physical, PhysicalType::FLOAT | PhysicalType::DOUBLE) {
-        let nulls = close.metadata.statistics().and_then(Statistics::null_count_opt);
-        let bare = match physical {
+    if !matches!(physical, PhysicalType::FLOAT | PhysicalType::DOUBLE) {
+        return Ok(());
+    }
+    let statistics = close.metadata.statistics();
+    let nulls = statistics.and_then(Statistics::null_count_opt);
+    let zero = may_hold_zero(statistics);
+    let mut metadata = close.metadata.clone().into_builder();
+    if zero {
+        // Where all pages are known to have ids, Spark rules out values by the dictionary alone, and takes both zeros for two.
+        metadata = metadata.clear_page_encoding_stats();
+    }
+    if nan {
+        metadata = metadata.set_statistics(match physical {
             PhysicalType::FLOAT => Statistics::float(None, None, None, nulls, false),
             _ => Statistics::double(None, None, None, nulls, false),
-        };
-        close.metadata = close.metadata.clone().into_builder().set_statistics(bare).build()?;
+        });
         close.column_index = None;
     }
+    close.metadata = metadata.build()?;
     Ok(())
+}
+
+fn may_hold_zero(statistics: Option<&Statistics>) -> bool {
+    let bounds = match statistics {
+        Some(Statistics::Float(s)) => s.min_opt().zip(s.max_opt()).map(|(min, max)| (f64::from(*min), f64::from(*max))),
+        Some(Statistics::Double(s)) => s.min_opt().copied().zip(s.max_opt().copied()),
+        _ => None,
+    };
+    bounds.is_none_or(|(min, max)| min <= 0.0 && 0.0 <= max)
 }
 
 /// Adds to a filter of floats what a reader may look for instead of the values that are there.
