@@ -178,11 +178,11 @@ def test_append_only(new_table, lakesmith):
     judged(table, lakesmith, removed=4)
 
 
-def test_clustered_tables_are_compacted_without_cubes(new_table, lakesmith):
+def test_clustered_tables_are_clustered_in_cubes(new_table, lakesmith):
     table = create(new_table(), "id BIGINT, k INT", "CLUSTER BY (k)")
     insert(table, ["id", "CAST(hash(id) % 100 AS INT)"])
     compacted(table, lakesmith, removed=4, added=1)
-    assert not any("ZCUBE_ID" in file.get("tags", {}) or file.get("clusteringProvider") for file in lakesmith.files(table))
+    assert all("ZCUBE_ID" in file["tags"] and file["clusteringProvider"] == "liquid" for file in lakesmith.files(table))
     assert table.detail().clusteringColumns == ["k"]
     before = table.fingerprint()
     table.sql("OPTIMIZE {t} FULL")
