@@ -51,6 +51,8 @@ pub(crate) struct Drive<'a> {
     pub operation: OperationInfo,
     /// True if rewriting a file alone can be worth a commit.
     pub purges: bool,
+    /// True if finished work is to be done again.
+    pub forced: bool,
 }
 
 impl Drive<'_> {
@@ -199,14 +201,18 @@ impl Drive<'_> {
         }
     }
 
-    /// A group that came down to one file is left as it is, or every run would write that file again.
+    /// Where files were left out, a group that came down to one file, or to what an earlier run laid out, is left as it
+    /// is, or every run would write the same rows again.
     fn is_worth_a_commit(&self, base: &DeltaTable, group: &FileGroup, outcome: &RewriteOutcome) -> bool {
-        let mut rewritten = group.files.iter().filter(|id| outcome.left_out.iter().all(|l| l.input != **id));
-        match (rewritten.next(), rewritten.next()) {
-            (None, _) => false,
-            (Some(only), None) if !outcome.left_out.is_empty() => {
-                self.purges || base.state.files.get(*only).deletes.is_some()
-            }
+        let is_left_out = |id: &FileId| outcome.left_out.iter().any(|l| l.input == *id);
+        let rewritten: Vec<FileId> = group.files.iter().copied().filter(|id| !is_left_out(id)).collect();
+        if outcome.left_out.is_empty() {
+            return true;
+        }
+        match rewritten[..] {
+            [] => false,
+            _ if group.order.is_some() => self.forced || !plan::order::is_laid_out(&base.state.files, group, rewritten),
+            [only] => self.purges || base.state.files.get(only).deletes.is_some(),
             _ => true,
         }
     }

@@ -18,7 +18,7 @@ use crate::layout::tag::{LAYOUT_TAG, Layout, LayoutTag, layout};
 use crate::layout::{OrderKey, RowOrder};
 use crate::op::{Compat, OptimizeOptions, OrderBy};
 use crate::predicate::BoundPredicate;
-use crate::table::{FileId, FileMarks, TableState};
+use crate::table::{FileId, FileMarks, FileTable, TableState};
 
 /// Plans an ordering, by [`OptimizeOptions::order_by`], of the partitions that match `predicate`.
 ///
@@ -94,6 +94,19 @@ fn is_finished(state: &TableState, options: &OptimizeOptions, ids: &[FileId], or
             let same = matches!(layout(file.marks), Layout::Known(tag) if tag.matches(order, target));
             same && !has_too_many_deletes(&file, &options.sizes)
         })
+}
+
+/// True if one run laid these files out as `group` wants it, and none has deleted rows: with nothing beside them, they
+/// would only be written again as they are.
+pub fn is_laid_out(files: &FileTable, group: &FileGroup, ids: impl IntoIterator<Item = FileId>) -> bool {
+    let (Some(order), Layout::Known(wanted)) = (&group.order, layout(&group.marks)) else { return false };
+    let mut run = None;
+    ids.into_iter().map(|id| files.get(id)).all(|file| match layout(file.marks) {
+        Layout::Known(tag) if tag.matches(order, wanted.target) && file.deletes.is_none() => {
+            *run.get_or_insert_with(|| tag.run.clone()) == tag.run
+        }
+        _ => false,
+    })
 }
 
 /// The columns in `by`, checked in Spark's order; a column that is named twice counts once.

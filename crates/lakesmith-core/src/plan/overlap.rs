@@ -63,6 +63,10 @@ struct Field<'a> {
     covers: Vec<Cover>,
     /// Share of the rows in each box.
     mass: Vec<f64>,
+    /// Bytes for each unit of mass: what a rewrite costs where it takes the box along.
+    density: Vec<f64>,
+    /// The boxes, those of the least density first.
+    by_density: Vec<usize>,
     /// Overlap of a run with itself: none on a line, some on a curve.
     floor: f64,
 }
@@ -72,19 +76,18 @@ impl<'a> Field<'a> {
         let points = points(boxes);
         let total: u64 = boxes.iter().map(|b| b.rows).sum();
         let covers: Vec<Cover> = boxes.iter().map(|b| cover(b, &points)).collect();
-        let mass = covers
+        let mass: Vec<f64> = covers
             .iter()
             .zip(boxes)
             // A box between the points has its own rows at least.
             .map(|(cover, b)| share(cover).max(b.rows as f64 / total.max(1) as f64))
             .collect();
+        let density: Vec<f64> =
+            boxes.iter().zip(&mass).map(|(b, mass)| b.bytes as f64 / mass.max(f64::MIN_POSITIVE)).collect();
+        let mut by_density: Vec<usize> = (0..boxes.len()).collect();
+        by_density.sort_by(|a, b| density[*a].total_cmp(&density[*b]).then(a.cmp(b)));
         let keys = boxes.first().map_or(1, |b| b.span.len());
-        Self { boxes, covers, mass, floor: if keys == 1 { 1.0 } else { 1.2 } }
-    }
-
-    /// Bytes for each unit of mass: what a rewrite costs where it takes the box along.
-    fn density(&self, i: usize) -> f64 {
-        self.boxes[i].bytes as f64 / self.mass[i].max(f64::MIN_POSITIVE)
+        Self { boxes, covers, mass, density, by_density, floor: if keys == 1 { 1.0 } else { 1.2 } }
     }
 
     /// Points to look at, the deepest first among neighbours.
@@ -101,8 +104,9 @@ impl<'a> Field<'a> {
 
     /// The best set around a point.
     fn best_at(&self, point: usize, free: &[bool], left: u64) -> Option<(f64, Set)> {
-        let mut at: Vec<usize> = (0..self.boxes.len()).filter(|i| free[*i] && has(&self.covers[*i], point)).collect();
-        at.sort_by(|a, b| self.density(*a).total_cmp(&self.density(*b)).then(a.cmp(b)));
+        let at: Vec<usize> =
+            self.by_density.iter().copied().filter(|i| free[*i] && has(&self.covers[*i], point)).collect();
+        let mut is_core = vec![false; self.boxes.len()];
         let mut best: Option<(f64, Set)> = None;
         let mut core = Growing::default();
         for (taken, i) in at.iter().enumerate() {
@@ -110,15 +114,16 @@ impl<'a> Field<'a> {
                 break;
             }
             core.take(self, *i);
+            is_core[*i] = true;
             // Files of like cost belong together: looking at each prefix alone would only repeat the closure.
             let next_is_alike = at.get(taken + 1).is_some_and(|next| {
-                core.bytes + self.boxes[*next].bytes <= left && self.density(*next) <= 1.05 * self.density(*i)
+                core.bytes + self.boxes[*next].bytes <= left && self.density[*next] <= 1.05 * self.density[*i]
             });
             if taken == 0 || next_is_alike {
                 continue;
             }
             let mut set = core.clone();
-            self.close(&mut set, 1.2 * self.density(*i), free, left);
+            self.close(&mut set, 1.2 * self.density[*i], |i| free[i] && !is_core[i], left);
             if let Some(score) = self.score(&set)
                 && best.as_ref().is_none_or(|(found, _)| score > *found)
             {
@@ -129,17 +134,14 @@ impl<'a> Field<'a> {
     }
 
     /// Takes along what lies mostly within the set and costs no more than what is in it.
-    fn close(&self, set: &mut Growing, density: f64, free: &[bool], left: u64) {
-        let inside = |i: &usize| {
-            let shared = set.cover.iter().zip(&self.covers[*i]).map(|(a, b)| (a & b).count_ones()).sum::<u32>();
-            f64::from(shared) / POINTS as f64 >= 0.5 * self.mass[*i]
+    fn close(&self, set: &mut Growing, density: f64, is_open: impl Fn(usize) -> bool, left: u64) {
+        let core = set.cover;
+        let is_inside = |i: usize| {
+            let shared = core.iter().zip(&self.covers[i]).map(|(a, b)| (a & b).count_ones()).sum::<u32>();
+            f64::from(shared) / POINTS as f64 >= 0.5 * self.mass[i]
         };
-        let more =
-            (0..self.boxes.len()).filter(|i| free[*i] && !set.members.contains(i) && self.density(*i) <= density);
-        let mut more: Vec<usize> = more.filter(inside).collect();
-        more.sort_by(|a, b| self.density(*a).total_cmp(&self.density(*b)).then(a.cmp(b)));
-        for i in more {
-            if set.bytes + self.boxes[i].bytes <= left {
+        for i in self.by_density.iter().copied().take_while(|i| self.density[*i] <= density) {
+            if set.bytes + self.boxes[i].bytes <= left && is_open(i) && is_inside(i) {
                 set.take(self, i);
             }
         }

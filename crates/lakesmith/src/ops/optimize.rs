@@ -76,6 +76,7 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &O
         mode: Some(mode),
         full: options.full,
         purges: false,
+        forced: options.force,
         layout: Some((layouts, before)),
     };
     rewrite.run(plan, operation, planned)
@@ -139,6 +140,8 @@ pub(super) struct Rewrite<'a> {
     pub full: bool,
     /// True if rewriting a file alone can be worth a commit.
     pub purges: bool,
+    /// True if finished work is to be done again.
+    pub forced: bool,
     /// The files' overlap in the keys of an order.
     pub layout: Option<(KeyLayouts<'a>, Vec<KeyLayout>)>,
 }
@@ -183,6 +186,7 @@ impl Rewrite<'_> {
                 limits: self.limits,
                 operation,
                 purges: self.purges,
+                forced: self.forced,
             };
             (drive.run(self.table, plan)?, Vec::new())
         };

@@ -42,6 +42,7 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &R
         mode: None,
         full: false,
         purges: true,
+        forced: false,
         layout: None,
     };
     rewrite.run(plan, operation, planned)

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field};
 use lakesmith::ErrorKind;
+use lakesmith::layout::Curve;
+use lakesmith::op::{Operation, OptimizeOptions, OrderBy};
 use lakesmith_testkit::{BuiltTable, TableBuilder};
 use parquet::arrow::ArrowWriter;
 
@@ -69,6 +71,29 @@ fn the_rest_of_the_table_goes_on_and_a_second_run_does_nothing() {
         .unwrap()
         .filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().ends_with(".parquet"));
     assert_eq!(data_files.count(), 7);
+}
+
+#[test]
+fn an_order_of_the_rest_is_finished_work_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = builder(dir.path(), 6);
+    narrow(&table, 2);
+    let odd = table.files[2].path.clone();
+    let session = session();
+    let order = |force: bool| {
+        let by = OrderBy { curve: Curve::Sort, columns: vec![vec!["id".into()]] };
+        let options = session.optimize_options().unwrap();
+        Operation::Optimize(OptimizeOptions { order_by: Some(by), stats_check: false, force, ..options })
+    };
+    for (force, commits) in [(false, true), (false, false), (true, true)] {
+        let before = live(&table);
+        let report = run(&session, &table, order(force)).unwrap();
+        assert_eq!(report.committed, commits, "forced: {force}");
+        assert_eq!((live(&table) == before, report.left_out.len()), (!commits, 1));
+        assert!(live(&table).contains(&odd));
+        let orphans = std::fs::read_dir(&table.folder).unwrap().count();
+        assert_eq!(orphans, 8 + usize::from(force), "outputs of a run that commits nothing are swept");
+    }
 }
 
 #[test]
