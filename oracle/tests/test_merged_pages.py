@@ -18,7 +18,7 @@ from judgement import deltalake_rows
 from table import Table, named, row_text
 
 WRITERS = ["spark", "pyarrow", "duckdb", "deltalake"]
-# The first two meet all writers.
+# The first two meet all writers; the first does without most conditions.
 SEEDS = [seed if seed < 1 else pytest.param(seed, marks=pytest.mark.full) for seed in range(24)]
 
 
@@ -127,7 +127,8 @@ def test_rows_and_filters_of_a_file_from_many_writers(table, lakesmith, conf, se
     if file.endswith(".br.parquet"):
         table = twin
         file = merged(table, lakesmith, len(chosen), *groups, "--compression", "zstd")
-    spark_finds(table, file, plain_copy(table, expected), list(conditions(habits, chance, rows)), conf, chance)
+    wheres = list(conditions(habits, chance, rows))
+    spark_finds(table, file, plain_copy(table, expected), chance.sample(wheres, 12) if seed == 0 else wheres, conf, chance)
 
 
 def spark_finds(table, file, plain, wheres, conf, chance):
@@ -135,7 +136,7 @@ def spark_finds(table, file, plain, wheres, conf, chance):
     # Kept apart from any file, so nothing is skipped here.
     kept = plain.frame().localCheckpoint()
     counts = kept.selectExpr(*(f"count_if({where})" for where in wheres)).first()
-    assert sum(count > 0 for count in counts) > len(counts) / 2
+    assert sum(count > 0 for count in counts) >= len(counts) / 2
     rows, expected = plain.fingerprint(), found(kept, wheres, counts)
     conf("spark.sql.parquet.columnarReaderBatchSize", chance.choice([4096, 100]))
     for vectorized in ("true", "false"):
@@ -187,7 +188,7 @@ def test_both_zeros_are_found_where_a_dictionary_has_one(new_table, lakesmith, c
         assert {where: hits for where, (hits, _) in read.items()} == expected, vectorized
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("writer", [name if name in ("spark", "deltalake") else pytest.param(name, marks=pytest.mark.full) for name in WRITERS])
 def test_bloom_filters_survive(table, lakesmith, conf, writer):
     chance, wanted = random.Random(writer), {"few", "i", "d"}
     habits = Habits(chance)
