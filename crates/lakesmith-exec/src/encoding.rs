@@ -1,6 +1,6 @@
 //! Codec and dictionaries of the outputs, chosen from what the inputs' footers show.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use lakesmith_core::{Error, Result};
 use parquet::basic::{
@@ -9,27 +9,53 @@ use parquet::basic::{
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::schema::types::ColumnPath;
 
+use crate::merge::{COPIED_ROWS, SMALL_CHUNK_BYTES};
+
 /// What the inputs' footers taught.
 #[derive(Debug, Default)]
 pub(crate) struct EncodingChoice {
     codec_bytes: BTreeMap<&'static str, u64>,
-    /// Bytes of chunks where the dictionary paid and where not, by column path.
-    votes: BTreeMap<Vec<String>, (u64, u64)>,
+    groups: u64,
+    rows: u64,
+    /// By column path.
+    votes: BTreeMap<Vec<String>, Vote>,
     /// Columns with a bloom filter in any input that was looked at.
     bloom_filters: BTreeSet<Vec<String>>,
+}
+
+/// Chunks where the dictionary paid, and where not.
+#[derive(Debug, Default)]
+struct Vote {
+    pays: u64,
+    plain: u64,
+    plain_chunks: u64,
+    /// Before compression.
+    plain_unpacked: u64,
 }
 
 impl EncodingChoice {
     /// Looks at one footer.
     pub(crate) fn observe(&mut self, metadata: &ParquetMetaData) {
+        self.groups += metadata.num_row_groups() as u64;
+        self.rows += metadata.row_groups().iter().map(|g| u64::try_from(g.num_rows()).unwrap_or(0)).sum::<u64>();
         for column in metadata.row_groups().iter().flat_map(|g| g.columns()) {
             let bytes = u64::try_from(column.compressed_size()).unwrap_or(0).max(1);
             *self.codec_bytes.entry(codec_name(column.compression_codec())).or_default() += bytes;
-            let vote = self.votes.entry(column.column_path().parts().to_vec()).or_default();
             if column.bloom_filter_offset().is_some() {
                 self.bloom_filters.insert(column.column_path().parts().to_vec());
             }
-            if dictionary_pays(column) { vote.0 += bytes } else { vote.1 += bytes }
+            if column.column_type() == PhysicalType::BOOLEAN {
+                // Flags have no dictionary.
+                continue;
+            }
+            let vote = self.votes.entry(column.column_path().parts().to_vec()).or_default();
+            if dictionary_pays(column) {
+                vote.pays += bytes;
+            } else {
+                vote.plain += bytes;
+                vote.plain_chunks += 1;
+                vote.plain_unpacked += u64::try_from(column.uncompressed_size()).unwrap_or(0);
+            }
         }
     }
 
@@ -52,11 +78,23 @@ impl EncodingChoice {
         &self.bloom_filters
     }
 
+    /// Those of [`EncodingChoice::plain_columns`] whose chunks are so small that their values may repeat over many of them.
+    pub(crate) fn untold_columns(&self) -> HashSet<ColumnPath> {
+        let small = |vote: &Vote| vote.plain_unpacked <= vote.plain_chunks * SMALL_CHUNK_BYTES as u64;
+        let plain = self.plain_columns().into_iter();
+        plain.filter(|path| self.votes.get(path.parts()).is_some_and(small)).collect()
+    }
+
+    /// True if row groups have so few rows that their pages will not be copied.
+    pub(crate) fn has_small_groups(&self) -> bool {
+        self.rows < self.groups * COPIED_ROWS as u64
+    }
+
     /// Columns that are better written plain.
     pub(crate) fn plain_columns(&self) -> Vec<ColumnPath> {
         self.votes
             .iter()
-            .filter(|(_, (pays, plain))| plain > pays)
+            .filter(|(_, vote)| vote.plain > vote.pays)
             .map(|(path, _)| ColumnPath::new(path.clone()))
             .collect()
     }

@@ -1,6 +1,6 @@
 //! Output files of a task: row groups cut by rows, bytes and memory, files rolled at the cap on rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -50,6 +50,9 @@ pub(crate) struct OutputPlan {
     pub stored: SchemaDescriptor,
     /// Leaves that get bloom filters.
     filtered: BTreeSet<Vec<String>>,
+    /// Leaves of which the inputs did not tell whether a dictionary pays.
+    untold: HashSet<ColumnPath>,
+    small_inputs: bool,
     properties: Arc<WriterProperties>,
 }
 
@@ -88,6 +91,8 @@ impl OutputPlan {
             roots,
             stored,
             filtered,
+            untold: choice.untold_columns(),
+            small_inputs: choice.has_small_groups(),
             properties,
         };
         Ok(plan.with_filters(choice.bloom_filter_columns())?.unwrap_or(plan))
@@ -245,11 +250,14 @@ impl OutputFile {
 
     /// Encodes values of a root column.
     pub(crate) fn encode(&mut self, root: usize, column: &ArrayRef) -> Result<()> {
+        let context = context(&self.plan, &self.factory);
+        let failed = |e| write_error(e, &self.location);
+        let packer = self.packer.as_mut();
+        self.group.encode(root, column, &context, packer, &failed)?;
         if !self.group.is_merging(root) {
             self.stats.observe(root, column);
         }
-        let context = context(&self.plan, &self.factory);
-        self.group.encode(root, column, &context).map_err(|e| write_error(e, &self.location))
+        Ok(())
     }
 
     /// Merges chunks of a root column; false, and nothing is changed, if that cannot be.
@@ -264,6 +272,10 @@ impl OutputFile {
         self.stats.observe_rows(rows);
         self.rows += rows;
         self.group.rows += rows;
+        if let Some(packer) = self.packer.as_mut().filter(|_| self.group.memory() as u64 >= self.plan.memory_bytes / 2)
+        {
+            self.group.end_trials(packer).map_err(|e| e.with("path", &self.location))?;
+        }
         let full = self.group.rows >= self.max_group_rows()
             || row_bytes.saturating_mul(self.group.rows) >= self.plan.write.row_group_bytes.max(1)
             || self.group.memory() as u64 >= self.plan.memory_bytes;
@@ -304,6 +316,8 @@ fn context<'a>(plan: &'a OutputPlan, factory: &'a ArrowRowGroupWriterFactory) ->
         roots: &plan.roots,
         stored: &plan.stored,
         properties: &plan.properties,
+        untold: &plan.untold,
+        small_inputs: plan.small_inputs,
         factory,
         merge_bytes: usize::try_from(plan.merge_bytes()).unwrap_or(usize::MAX),
     }

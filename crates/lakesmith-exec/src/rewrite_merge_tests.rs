@@ -594,3 +594,6 @@ mod odd_pages;
 
 #[path = "rewrite_filter_tests.rs"]
 mod filters;
+
+#[path = "rewrite_size_tests.rs"]
+mod sizes;

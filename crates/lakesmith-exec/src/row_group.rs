@@ -1,5 +1,6 @@
 //! One row group of an output, root column by root column: encoded from arrays or merged from pages.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type};
 
-use crate::merge::{Codec, Column, InputChunk, MergedRoot, Packer};
+use crate::merge::{Codec, Column, InputChunk, MergedRoot, PAGE_ROWS, Packer};
 use crate::skipping;
 use crate::stats::StatsCollector;
 
@@ -58,6 +59,10 @@ pub(crate) struct GroupContext<'a> {
     pub stored: &'a SchemaDescriptor,
     /// Of the encoders.
     pub properties: &'a WriterProperties,
+    /// Leaves of which the inputs did not tell whether a dictionary pays.
+    pub untold: &'a HashSet<ColumnPath>,
+    /// Inputs are so small that values which are encoded may be merged then.
+    pub small_inputs: bool,
     /// Makes encoders.
     pub factory: &'a ArrowRowGroupWriterFactory,
     /// Bytes that merging one chunk may take.
@@ -100,21 +105,68 @@ impl RowGroup {
         spare + self.roots.iter().map(held).sum::<usize>()
     }
 
+    /// Has merged chunks wait no longer for more values before it is decided how they are encoded.
+    ///
+    /// # Errors
+    /// Internal if pages cannot be written.
+    pub(crate) fn end_trials(&mut self, packer: &mut Packer) -> Result<()> {
+        self.roots.iter_mut().try_for_each(|root| match root {
+            Root::Merging(merged, _) => merged.end_trials(packer),
+            Root::Empty | Root::Encoding(..) => Ok(()),
+        })
+    }
+
     /// True if what a root column holds is told when the row group is closed.
     pub(crate) fn is_merging(&self, root: usize) -> bool {
         matches!(self.roots[root], Root::Merging(..))
     }
 
-    /// Encodes values of a root column.
+    /// Encodes values of a root column. Encoders need to be told whether a dictionary pays: where small inputs did not tell,
+    /// the values are merged as if they came in pages.
     ///
     /// # Errors
-    /// Those of the encoder.
+    /// Those of the encoder; internal if pages cannot be written.
     pub(crate) fn encode(
         &mut self,
         root: usize,
         array: &ArrayRef,
         context: &GroupContext<'_>,
-    ) -> Result<(), ParquetError> {
+        packer: Option<&mut Packer>,
+        failed: &dyn Fn(ParquetError) -> Error,
+    ) -> Result<()> {
+        let layout = &context.roots[root];
+        let is_untold = |column: &Arc<Column>| context.untold.contains(column.descriptor.path());
+        let untold = layout.columns.as_ref().filter(|columns| columns.iter().any(is_untold));
+        let untold = untold.filter(|_| packer.is_some() && context.small_inputs);
+        if let (Root::Empty, Some(columns)) = (&self.roots[root], untold) {
+            self.begin_merging(root, MergedRoot::new(columns, context.properties, context.untold)?, context);
+        }
+        match (&mut self.roots[root], packer) {
+            (Root::Merging(merged, segment), Some(packer)) => {
+                let schema = Arc::new(Schema::new(vec![Arc::clone(&layout.field)]));
+                let writer = match &mut *segment {
+                    Some(writer) => writer,
+                    none => none.insert(Box::new(segment_writer(root, &schema, context, merged).map_err(failed)?)),
+                };
+                let batch = RecordBatch::try_new(schema, vec![Arc::clone(array)]).map_err(|e| failed(e.into()))?;
+                writer.write(&batch).map_err(failed)?;
+                if merged.is_on_trial() && writer.in_progress_rows() >= PAGE_ROWS {
+                    take_segment(merged, segment, context.merge_bytes, packer)?;
+                }
+                Ok(())
+            }
+            _ => self.encode_array(root, array, context).map_err(failed),
+        }
+    }
+
+    fn begin_merging(&mut self, root: usize, merged: MergedRoot, context: &GroupContext<'_>) {
+        self.roots[root] = Root::Merging(merged, None);
+        if let Some(spare) = self.spare.get_mut(context.roots[root].leaves.clone()) {
+            spare.fill_with(|| None);
+        }
+    }
+
+    fn encode_array(&mut self, root: usize, array: &ArrayRef, context: &GroupContext<'_>) -> Result<(), ParquetError> {
         let layout = &context.roots[root];
         if let Root::Empty = self.roots[root] {
             if self.spare.is_empty() {
@@ -128,7 +180,7 @@ impl RowGroup {
             self.roots[root] = Root::Encoding(writers, nan);
         }
         match &mut self.roots[root] {
-            Root::Empty => Ok(()),
+            Root::Empty | Root::Merging(..) => Err(ParquetError::General("a column without its encoders".to_owned())),
             Root::Encoding(writers, nan) => {
                 skipping::note_nan(array.as_ref(), &mut nan.iter_mut());
                 let mut writers = writers.iter_mut();
@@ -137,14 +189,6 @@ impl RowGroup {
                     writers.next().ok_or_else(missing)?.write(&leaf)?;
                 }
                 Ok(())
-            }
-            Root::Merging(merged, segment) => {
-                let schema = Arc::new(Schema::new(vec![Arc::clone(&layout.field)]));
-                let writer = match segment {
-                    Some(writer) => writer,
-                    none => none.insert(Box::new(segment_writer(root, &schema, context, merged)?)),
-                };
-                writer.write(&RecordBatch::try_new(schema, vec![Arc::clone(array)])?)
             }
         }
     }
@@ -163,13 +207,10 @@ impl RowGroup {
     ) -> Result<bool> {
         let Some(columns) = &context.roots[root].columns else { return Ok(false) };
         if let Root::Empty = self.roots[root] {
-            let mut fresh = MergedRoot::new(columns, context.properties)?;
+            let mut fresh = MergedRoot::new(columns, context.properties, context.untold)?;
             let merged = fresh.append(inputs, rows, context.merge_bytes, packer)?;
             if merged {
-                self.roots[root] = Root::Merging(fresh, None);
-                if let Some(spare) = self.spare.get_mut(context.roots[root].leaves.clone()) {
-                    spare.fill_with(|| None);
-                }
+                self.begin_merging(root, fresh, context);
             }
             return Ok(merged);
         }
@@ -229,9 +270,7 @@ fn segment_writer(
     for (path, takes_ids) in merged.leaves() {
         // A bloom filter is made from the merged values.
         properties = properties.set_column_bloom_filter_enabled(path.clone(), false);
-        if !takes_ids {
-            properties = properties.set_column_dictionary_enabled(path.clone(), false);
-        }
+        properties = properties.set_column_dictionary_enabled(path.clone(), takes_ids);
     }
     let stored = Arc::clone(&context.stored.root_schema().get_fields()[root]);
     let stored = Type::group_type_builder("schema").with_fields(vec![stored]).build()?;

@@ -4,33 +4,35 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lakesmith_core::{Error, Result};
-use parquet::basic::{BoundaryOrder, Compression, Encoding, PageType};
+use parquet::basic::Compression;
 use parquet::bloom_filter::Sbbf;
 use parquet::column::writer::ColumnCloseResult;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, OffsetIndexBuilder, PageEncodingStats};
 use parquet::file::properties::WriterProperties;
 
-use super::bounds::{self, Bounds, Order};
+use super::bounds::{Bounds, Order};
 use super::codec::{self, Packer};
 use super::dictionary::Dictionary;
+use super::facts::{Facts, PageFacts};
 use super::header;
 use super::hybrid;
 use super::input::{Packed, Page, Plain, Prepared, Values};
 use super::leaf::Column;
+use super::trial::{News, Trial};
 use crate::skipping::{FALSE_POSITIVES, hide_nothing};
 
 /// A dictionary that has grown beyond this is not used for what comes after.
-const MAX_DICTIONARY_BYTES: usize = 1 << 20;
+pub(super) const MAX_DICTIONARY_BYTES: usize = 1 << 20;
 /// Rows of a page that is put together from smaller ones.
-const PAGE_ROWS: usize = 20_000;
+pub(crate) const PAGE_ROWS: usize = 20_000;
 /// Bytes of a page that is put together from smaller ones, about.
 const PAGE_BYTES: usize = 1 << 20;
 /// Pages with as many rows or bytes are copied as they are.
-const COPIED_ROWS: usize = 4_096;
+pub(crate) const COPIED_ROWS: usize = 4_096;
 const COPIED_BYTES: usize = 32 << 10;
-/// Fewer values say nothing about whether they repeat.
-const TELLING_VALUES: usize = 1_000;
+/// Chunks whose values have at most so many bytes in plain encoding are encoded anew: how their writer encoded them tells
+/// little of what many of them are best encoded as together. Looking a value up costs about what unpacking it does, so
+/// such a chunk takes a millisecond or two more than one whose pages are copied, which is what opening its file takes.
+pub(crate) const SMALL_CHUNK_BYTES: usize = 128 << 10;
 
 /// A chunk that grows input by input.
 pub(crate) struct MergedChunk {
@@ -41,15 +43,13 @@ pub(crate) struct MergedChunk {
     /// Ids that were seen in the page being written.
     marked: Vec<bool>,
     pending: Pending,
+    /// Pages of ids, while it is open whether they stay ids: there are no finished pages then.
+    trial: Option<Trial>,
+    news: News,
     /// Headers and bodies of finished pages.
     finished: Vec<Bytes>,
-    stored: u64,
-    uncompressed: u64,
-    plain_bytes: u64,
-    pages: Vec<PageFacts>,
+    facts: Facts,
     bounds: Option<Bounds>,
-    nulls: u64,
-    rows: u64,
     /// A page holds plain values.
     has_plain: bool,
     /// Values of plain pages so far; those of the dictionary come last.
@@ -58,48 +58,37 @@ pub(crate) struct MergedChunk {
 
 /// Rows that wait until they fill a page: ids, plain values or flags.
 #[derive(Default)]
-struct Pending {
+pub(super) struct Pending {
     levels: Vec<u8>,
     rows: usize,
     nulls: usize,
-    ids: Vec<u32>,
+    pub(super) ids: Vec<u32>,
     raw: Vec<u8>,
     bits: Vec<u8>,
 }
 
-struct PageFacts {
-    rows: usize,
-    nulls: usize,
-    stored: usize,
-    bounds: Option<(Vec<u8>, Vec<u8>)>,
-    dictionary: bool,
-    plain_bytes: usize,
-}
-
 impl MergedChunk {
-    /// An empty chunk.
+    /// An empty chunk; `untold`: whether a dictionary pays is to be found out whatever the properties say.
     ///
     /// # Errors
     /// Internal if its bloom filter cannot be made.
-    pub(crate) fn new(column: Arc<Column>, properties: &WriterProperties) -> Result<Self> {
+    pub(crate) fn new(column: Arc<Column>, properties: &WriterProperties, untold: bool) -> Result<Self> {
         let path = column.descriptor.path();
         let bloom_filter = properties.bloom_filter_properties(path).filter(|_| column.order != Order::Bool);
         let bloom_filter = bloom_filter.map(|filter| Sbbf::new_with_ndv_fpp(filter.ndv(), filter.fpp())).transpose();
+        let use_dictionary = (untold || properties.dictionary_enabled(path)) && column.order != Order::Bool;
         Ok(Self {
-            use_dictionary: properties.dictionary_enabled(path) && column.order != Order::Bool,
+            use_dictionary,
+            trial: use_dictionary.then(Trial::default),
+            news: News::default(),
             bloom_filter: bloom_filter.map_err(|e| broken("its bloom filter").caused_by(e))?,
+            dictionary: Dictionary::new(column.width),
             column,
-            dictionary: Dictionary::default(),
             marked: Vec::new(),
             pending: Pending::default(),
             finished: Vec::new(),
-            stored: 0,
-            uncompressed: 0,
-            plain_bytes: 0,
-            pages: Vec::new(),
+            facts: Facts::default(),
             bounds: None,
-            nulls: 0,
-            rows: 0,
             has_plain: false,
         })
     }
@@ -109,51 +98,104 @@ impl MergedChunk {
         self.use_dictionary
     }
 
+    /// True while it is open whether values become ids.
+    pub(super) fn is_on_trial(&self) -> bool {
+        self.trial.is_some()
+    }
+
     /// Bytes held.
     pub(crate) fn memory(&self) -> usize {
-        let pending = &self.pending;
-        self.stored as usize
+        self.facts.stored as usize
             + self.bloom_filter.as_ref().map_or(0, |filter| filter.num_blocks() * 32)
             + self.dictionary.memory()
-            + pending.levels.capacity()
-            + 4 * pending.ids.capacity()
-            + pending.raw.capacity()
-            + pending.bits.capacity()
+            + self.pending.memory()
+            + self.trial.as_ref().map_or(0, Trial::memory)
     }
 
     /// True if the prepared pages can be taken in within `limit` bytes.
     pub(super) fn accepts(&self, prepared: &Prepared, limit: usize) -> bool {
-        self.keeps_dictionary(prepared) || expanded(prepared) <= limit
+        self.keeps_dictionary(prepared, false) || expanded(prepared) <= limit
     }
 
-    /// True if ids stay ids.
-    fn keeps_dictionary(&self, prepared: &Prepared) -> bool {
-        let present: usize = prepared.pages.iter().map(|p| p.rows - p.nulls).sum();
-        if present == 0 {
+    /// True if ids stay ids, and the values of a small chunk become some.
+    fn keeps_dictionary(&self, prepared: &Prepared, own: bool) -> bool {
+        let present = prepared.present();
+        if present == 0 || !self.use_dictionary {
             return self.use_dictionary;
         }
-        let Some((dictionary, _)) = &prepared.dictionary else { return false };
-        let repeats = present < TELLING_VALUES || dictionary.count() * 10 < present * 9;
+        let repeats = prepared.dictionary.as_ref().is_some_and(|(entries, _)| entries.count() * 10 < present * 9);
         let all_ids = prepared.pages.iter().all(|p| matches!(p.values, Values::Ids(_)));
-        self.use_dictionary && repeats && all_ids && self.dictionary.raw().len() <= MAX_DICTIONARY_BYTES
+        let small = prepared.plain_bytes() <= SMALL_CHUNK_BYTES || own && self.trial.is_some();
+        let keeps = small || repeats && all_ids;
+        keeps && self.dictionary.raw().len() <= MAX_DICTIONARY_BYTES
     }
 
-    /// Takes prepared pages in. Ids stay ids where their values would not fit `limit` bytes, if only ids came before.
+    /// Takes prepared pages in; `own`: this program encoded them, and knew no better. Ids stay ids where their values would
+    /// not fit `limit` bytes, if only ids came before.
     ///
     /// # Errors
     /// Internal if a page cannot be written.
-    pub(super) fn append(&mut self, prepared: Prepared, limit: usize, packer: &mut Packer) -> Result<()> {
-        let keeps = self.keeps_dictionary(&prepared);
-        self.use_dictionary = keeps || self.use_dictionary && expanded(&prepared) > limit;
-        self.append_pages(prepared, packer)?;
-        if self.use_dictionary != keeps {
-            self.flush(packer)?;
-            self.use_dictionary = keeps;
+    pub(super) fn append(&mut self, prepared: Prepared, own: bool, limit: usize, packer: &mut Packer) -> Result<()> {
+        if !self.keeps_dictionary(&prepared, own) {
+            let too_large = self.use_dictionary && expanded(&prepared) > limit;
+            self.settle(too_large.then_some(true), packer)?;
+            self.use_dictionary = too_large;
+            self.append_pages(prepared, false, packer)?;
+            if too_large {
+                self.end_ids(packer)?;
+            }
+            return Ok(());
+        }
+        let (present, plain_bytes) = (prepared.present(), prepared.plain_bytes());
+        self.append_pages(prepared, true, packer)?;
+        if let Some(trial) = &mut self.trial {
+            trial.count(present, plain_bytes, !own && present >= COPIED_ROWS);
+            if let Some(pays) = trial.judge(&self.pending, &self.dictionary, packer)? {
+                self.settle(Some(pays), packer)?;
+            }
+        } else if self.news.count(present, &self.dictionary) {
+            self.end_ids(packer)?;
         }
         Ok(())
     }
 
-    fn append_pages(&mut self, prepared: Prepared, packer: &mut Packer) -> Result<()> {
+    /// Whatever comes is plain from here on.
+    fn end_ids(&mut self, packer: &mut Packer) -> Result<()> {
+        self.flush(packer)?;
+        self.use_dictionary = false;
+        Ok(())
+    }
+
+    /// Ends the trial, if there is one; `pays` if its outcome is known.
+    ///
+    /// # Errors
+    /// Internal if a page cannot be written.
+    pub(super) fn settle(&mut self, pays: Option<bool>, packer: &mut Packer) -> Result<()> {
+        let Some(trial) = self.trial.take() else { return Ok(()) };
+        let pays = match pays {
+            Some(pays) => pays,
+            None => trial.compare(&self.pending, &self.dictionary, packer)?,
+        };
+        if pays {
+            self.news = News::since(&self.dictionary);
+            return trial.pages().try_for_each(|mut page| self.write(&mut page, packer));
+        }
+        self.use_dictionary = false;
+        let dictionary = std::mem::replace(&mut self.dictionary, Dictionary::new(self.column.width));
+        let last = std::mem::take(&mut self.pending);
+        for Pending { levels, rows, nulls, ids, .. } in trial.pages().chain([last]) {
+            // Levels were kept below 100 when the column was made.
+            let max_level = self.column.descriptor.max_def_level() as u8;
+            let expanded = ids.iter().map(|id| dictionary.stored(*id).len()).sum();
+            let page =
+                Page { levels, max_level, rows, nulls, values: Values::Bits(Vec::new()), expanded, packed: None };
+            self.append_expanded(&page, &ids, &|id| dictionary.stored(id), packer)?;
+        }
+        Ok(())
+    }
+
+    /// `interns`: plain values become ids.
+    fn append_pages(&mut self, prepared: Prepared, interns: bool, packer: &mut Packer) -> Result<()> {
         let Prepared { dictionary, pages, codec } = prepared;
         let single = pages.len() == 1;
         let mut remap = vec![u32::MAX; dictionary.as_ref().map_or(0, |(plain, _)| plain.count())];
@@ -168,7 +210,14 @@ impl MergedChunk {
             let copied = page.rows >= COPIED_ROWS || page.expanded >= COPIED_BYTES;
             match (std::mem::replace(&mut page.values, Values::Bits(Vec::new())), &dictionary) {
                 (Values::Ids(ids), Some((entries, _))) if self.use_dictionary => {
-                    self.append_ids(&page, &ids, entries, &mut remap, packer)?;
+                    let mut id_of = |dictionary: &mut Dictionary, i: usize| {
+                        let to = &mut remap[ids[i] as usize];
+                        if *to == u32::MAX {
+                            *to = dictionary.intern(entries.value(ids[i] as usize))?;
+                        }
+                        Some(*to)
+                    };
+                    self.append_ids(&page, &mut id_of, packer)?;
                 }
                 (Values::Ids(ids), Some((entries, packed))) => {
                     let in_order = single && ids.len() == entries.count() && ids.iter().zip(0..).all(|(a, b)| *a == b);
@@ -177,10 +226,15 @@ impl MergedChunk {
                         && codec == packer.codec()
                         && self.copy(&page, entries, &Packed::Values(packed.clone()), packer)?;
                     if !written {
-                        self.append_expanded(&page, &ids, entries, packer)?;
+                        let stored = |id: u32| entries.raw_range(id as usize, id as usize + 1);
+                        self.append_expanded(&page, &ids, &stored, packer)?;
                     }
                 }
                 (Values::Ids(_), None) => return Err(broken("a page without its dictionary")),
+                (Values::Plain(values), _) if interns => {
+                    let mut id_of = |dictionary: &mut Dictionary, i| dictionary.intern(values.value(i));
+                    self.append_ids(&page, &mut id_of, packer)?;
+                }
                 (Values::Plain(values), _) => {
                     let written = match &page.packed {
                         Some(packed) if copied && codec == packer.codec() => {
@@ -207,26 +261,20 @@ impl MergedChunk {
         Ok(())
     }
 
+    /// `id_of`: the id of a value of the page by its place among those that are not null.
     fn append_ids(
         &mut self,
         page: &Page,
-        ids: &[u32],
-        entries: &Plain,
-        remap: &mut [u32],
+        id_of: &mut dyn FnMut(&mut Dictionary, usize) -> Option<u32>,
         packer: &mut Packer,
     ) -> Result<()> {
-        let sized = self.column.width.is_none();
         let mut taken = 0;
         for (from, to) in slices(page.rows, PAGE_ROWS) {
             let (levels, present) = part(page, from, to);
             self.make_room(to - from, 0, packer)?;
-            for id in &ids[taken..taken + present] {
-                let to = &mut remap[*id as usize];
-                if *to == u32::MAX {
-                    let interned = self.dictionary.intern(entries.value(*id as usize), sized);
-                    *to = interned.ok_or_else(|| broken("a dictionary beyond 4 GiB"))?;
-                }
-                self.pending.ids.push(*to);
+            for i in taken..taken + present {
+                let id = id_of(&mut self.dictionary, i).ok_or_else(|| broken("a dictionary beyond 4 GiB"))?;
+                self.pending.ids.push(id);
             }
             taken += present;
             self.take_levels(levels, to - from, to - from - present, packer)?;
@@ -234,13 +282,20 @@ impl MergedChunk {
         Ok(())
     }
 
-    fn append_expanded(&mut self, page: &Page, ids: &[u32], entries: &Plain, packer: &mut Packer) -> Result<()> {
+    /// `stored`: the value of an id in plain encoding.
+    fn append_expanded<'a>(
+        &mut self,
+        page: &Page,
+        ids: &[u32],
+        stored: &dyn Fn(u32) -> &'a [u8],
+        packer: &mut Packer,
+    ) -> Result<()> {
         let mut taken = 0;
         for (from, to) in slices(page.rows, page_rows(page)) {
             let (levels, present) = part(page, from, to);
             self.make_room(to - from, page.expanded * (to - from) / page.rows, packer)?;
             for id in &ids[taken..taken + present] {
-                self.pending.raw.extend_from_slice(entries.raw_range(*id as usize, *id as usize + 1));
+                self.pending.raw.extend_from_slice(stored(*id));
             }
             taken += present;
             self.take_levels(levels, to - from, to - from - present, packer)?;
@@ -276,12 +331,25 @@ impl MergedChunk {
         if self.pending.rows >= PAGE_ROWS || self.pending.raw.len() >= PAGE_BYTES { self.flush(packer) } else { Ok(()) }
     }
 
-    /// Writes what waits as a page.
+    /// Writes what waits as a page, or keeps it while it is open which kind.
     fn flush(&mut self, packer: &mut Packer) -> Result<()> {
         if self.pending.rows == 0 {
             return Ok(());
         }
         let mut pending = std::mem::take(&mut self.pending);
+        match &mut self.trial {
+            Some(trial) => trial.hold(pending),
+            None => {
+                self.write(&mut pending, packer)?;
+                // The buffers are kept for the next page.
+                pending.clear();
+                self.pending = pending;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, pending: &mut Pending, packer: &mut Packer) -> Result<()> {
         let mut body = self.level_bytes(&pending.levels)?;
         let mut dictionary = false;
         let (bounds, plain_bytes) = if self.column.order == Order::Bool {
@@ -295,7 +363,7 @@ impl MergedChunk {
             (raw_bounds(&self.column, &pending.raw), self.text_bytes(pending.raw.len(), pending.rows - pending.nulls))
         } else {
             dictionary = true;
-            let width = hybrid::width_of(self.dictionary.len() as u32 - 1).max(1);
+            let width = hybrid::width_of(pending.ids.iter().copied().max().unwrap_or(0)).max(1);
             body.push(width);
             hybrid::encode(&pending.ids, width, &mut body);
             let bytes: usize = match self.column.width {
@@ -311,11 +379,7 @@ impl MergedChunk {
         let uncompressed = body.len();
         let packed = packer.pack(body).ok_or_else(|| broken("a page that cannot be compressed"))?;
         let page = Finished { rows: pending.rows, nulls: pending.nulls, bounds, dictionary, plain_bytes, uncompressed };
-        self.push(page, packed)?;
-        // The buffers are kept for the next page.
-        pending.clear();
-        self.pending = pending;
-        Ok(())
+        self.push(page, packed)
     }
 
     /// Copies a plain page without compressing it again; false if its codec has no way to put levels in front.
@@ -376,12 +440,13 @@ impl MergedChunk {
         let head = header::write_data(page.rows, encoding, page.uncompressed, packed.len())
             .ok_or_else(|| broken("a page beyond 2 GiB"))?;
         let stored = head.len() + packed.len();
-        self.stored += stored as u64;
-        self.uncompressed += (head.len() + page.uncompressed) as u64;
-        self.rows += page.rows as u64;
-        self.nulls += page.nulls as u64;
-        self.plain_bytes += page.plain_bytes as u64;
-        self.pages.push(PageFacts {
+        let facts = &mut self.facts;
+        facts.stored += stored as u64;
+        facts.uncompressed += (head.len() + page.uncompressed) as u64;
+        facts.rows += page.rows as u64;
+        facts.nulls += page.nulls as u64;
+        facts.plain_bytes += page.plain_bytes as u64;
+        facts.pages.push(PageFacts {
             rows: page.rows,
             nulls: page.nulls,
             stored,
@@ -403,18 +468,19 @@ impl MergedChunk {
     /// # Errors
     /// Internal if a page cannot be written or described.
     pub(super) fn close(mut self, compression: Compression, packer: &mut Packer) -> Result<ClosedChunk> {
+        self.settle(None, packer)?;
         self.flush(packer)?;
         let mut pieces = Vec::with_capacity(self.finished.len() + 2);
         let mut dictionary_length = 0;
-        if self.pages.iter().any(|page| page.dictionary) {
+        if self.facts.pages.iter().any(|page| page.dictionary) {
             let raw = self.dictionary.raw().to_vec();
             let uncompressed = raw.len();
             let packed = packer.pack(raw).ok_or_else(|| broken("a dictionary that cannot be compressed"))?;
             let head = header::write_dictionary(self.dictionary.len(), uncompressed, packed.len())
                 .ok_or_else(|| broken("a dictionary beyond 2 GiB"))?;
             dictionary_length = head.len() + packed.len();
-            self.stored += dictionary_length as u64;
-            self.uncompressed += (head.len() + uncompressed) as u64;
+            self.facts.stored += dictionary_length as u64;
+            self.facts.uncompressed += (head.len() + uncompressed) as u64;
             pieces.extend([Bytes::from(head), Bytes::from(packed)]);
         }
         pieces.append(&mut self.finished);
@@ -423,92 +489,26 @@ impl MergedChunk {
             filter.fold_to_target_fpp(FALSE_POSITIVES);
         }
         let nan = self.bounds.as_ref().is_some_and(Bounds::has_nan);
-        let mut close =
-            self.describe(compression, dictionary_length).map_err(|e| broken("its metadata").caused_by(e))?;
+        let described = self.facts.describe(&self.column, compression, dictionary_length, self.bounds.as_ref());
+        let mut close = described.map_err(|e| broken("its metadata").caused_by(e))?;
         close.bloom_filter = self.bloom_filter.take();
         hide_nothing(&mut close, nan).map_err(|e| broken("its metadata").caused_by(e))?;
-        Ok(ClosedChunk { pieces, close, nulls: self.nulls, bounds: self.bounds, column: self.column })
-    }
-
-    fn describe(&self, compression: Compression, dictionary_length: usize) -> Result<ColumnCloseResult, ParquetError> {
-        let order = self.column.order;
-        let has_dictionary = dictionary_length > 0;
-        let of = |dictionary: bool| self.pages.iter().filter(|p| p.dictionary == dictionary).count() as i32;
-        let count = |page_type, encoding, count| PageEncodingStats { page_type, encoding, count };
-        let mut encodings = vec![Encoding::RLE];
-        let mut counts = Vec::new();
-        if has_dictionary {
-            encodings.push(Encoding::RLE_DICTIONARY);
-            counts.push(count(PageType::DICTIONARY_PAGE, Encoding::PLAIN, 1));
-            counts.push(count(PageType::DATA_PAGE, Encoding::RLE_DICTIONARY, of(true)));
-        }
-        if of(false) > 0 {
-            counts.push(count(PageType::DATA_PAGE, Encoding::PLAIN, of(false)));
-        }
-        encodings.push(Encoding::PLAIN);
-        let is_text = self.column.width.is_none();
-        let metadata = ColumnChunkMetaData::builder(Arc::clone(&self.column.descriptor))
-            .set_compression(compression)
-            .set_encodings(encodings)
-            .set_page_encoding_stats(counts)
-            .set_num_values(self.rows as i64)
-            .set_total_compressed_size(self.stored as i64)
-            .set_total_uncompressed_size(self.uncompressed as i64)
-            .set_dictionary_page_offset(has_dictionary.then_some(0))
-            .set_data_page_offset(dictionary_length as i64)
-            .set_statistics(bounds::statistics(order, self.bounds.as_ref(), self.nulls))
-            .set_unencoded_byte_array_data_bytes(is_text.then_some(self.plain_bytes as i64))
-            .build()?;
-        let mut offsets = OffsetIndexBuilder::new();
-        let mut at = dictionary_length as i64;
-        for page in &self.pages {
-            offsets.append_offset_and_size(at, i32::try_from(page.stored)?);
-            offsets.append_row_count(page.rows as i64);
-            offsets.append_unencoded_byte_array_data_bytes(is_text.then_some(page.plain_bytes as i64));
-            at += page.stored as i64;
-        }
-        Ok(ColumnCloseResult {
-            bytes_written: self.stored,
-            rows_written: self.rows,
-            metadata,
-            bloom_filter: None,
-            column_index: self.column_index()?,
-            offset_index: Some(offsets.build()),
-        })
-    }
-
-    /// `None` if a page has values without bounds.
-    fn column_index(
-        &self,
-    ) -> Result<Option<parquet::file::page_index::column_index::ColumnIndexMetaData>, ParquetError> {
-        let order = self.column.order;
-        let mut builder = ColumnIndexBuilder::new(self.column.descriptor.physical_type());
-        for page in &self.pages {
-            let null_page = page.nulls == page.rows;
-            match &page.bounds {
-                Some((low, high)) => builder.append(false, low.clone(), high.clone(), page.nulls as i64),
-                None if null_page => builder.append(true, Vec::new(), Vec::new(), page.nulls as i64),
-                None => return Ok(None),
-            }
-        }
-        let bounded: Vec<_> = self.pages.iter().filter_map(|p| p.bounds.as_ref()).collect();
-        let sorted = |ascending: bool| {
-            bounded.windows(2).all(|pair| {
-                let ((l0, h0), (l1, h1)) = (pair[0], pair[1]);
-                let (low, high) = (bounds::compare(order, l0, l1), bounds::compare(order, h0, h1));
-                if ascending { low.is_le() && high.is_le() } else { low.is_ge() && high.is_ge() }
-            })
-        };
-        builder.set_boundary_order(match (sorted(true), sorted(false)) {
-            (true, _) => BoundaryOrder::ASCENDING,
-            (false, true) => BoundaryOrder::DESCENDING,
-            (false, false) => BoundaryOrder::UNORDERED,
-        });
-        builder.build().map(Some)
+        Ok(ClosedChunk { pieces, close, nulls: self.facts.nulls, bounds: self.bounds, column: self.column })
     }
 }
 
 impl Pending {
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.levels.capacity() + 4 * self.ids.capacity() + self.raw.capacity() + self.bits.capacity()
+    }
+
+    /// Gives back what a page does not need.
+    pub(super) fn shrink(&mut self) {
+        self.levels.shrink_to_fit();
+        self.ids.shrink_to_fit();
+    }
+
     fn clear(&mut self) {
         self.levels.clear();
         self.ids.clear();
@@ -592,6 +592,6 @@ fn part(page: &Page, from: usize, to: usize) -> (&[u8], usize) {
     }
 }
 
-fn broken(what: &str) -> Error {
+pub(super) fn broken(what: &str) -> Error {
     Error::internal(format!("pages could not be merged because of {what}; please report this"))
 }

@@ -147,6 +147,18 @@ pub(super) struct Prepared {
     pub codec: Codec,
 }
 
+impl Prepared {
+    /// Values that are not null.
+    pub(super) fn present(&self) -> usize {
+        self.pages.iter().map(|page| page.rows - page.nulls).sum()
+    }
+
+    /// Bytes of all values in plain encoding.
+    pub(super) fn plain_bytes(&self) -> usize {
+        self.pages.iter().map(|page| page.expanded).sum()
+    }
+}
+
 /// Takes a chunk of `rows` rows apart, if it holds nothing unusual and no more than `limit` bytes at once.
 pub(super) fn prepare(chunk: &Bytes, codec: Codec, leaf: &Leaf, rows: usize, limit: usize) -> Option<Prepared> {
     let mut left = limit.checked_sub(rows.checked_mul(1 + size_of::<u32>())?)?;

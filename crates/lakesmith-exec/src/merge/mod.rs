@@ -1,9 +1,11 @@
-//! Merging column chunks page by page: values are neither decoded into arrays nor encoded again.
+//! Merging column chunks page by page: values are not decoded into arrays, and those of large chunks not encoded again.
 //!
 //! ```text
 //! leaf    which leaves of a file fit the output's              -> Leaf
 //! input   a chunk taken apart, if it holds nothing unusual     -> Prepared
 //! chunk   pages copied, dictionaries joined, small pages united -> MergedChunk
+//! trial   whether a dictionary pays for many small chunks
+//! facts   what the footer says of a chunk
 //! ```
 //! Every doubt is answered with `None` before anything is taken in, and the caller decodes and encodes instead.
 
@@ -11,11 +13,14 @@ mod bounds;
 mod chunk;
 mod codec;
 mod dictionary;
+mod facts;
 mod header;
 mod hybrid;
 mod input;
 mod leaf;
+mod trial;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
@@ -29,6 +34,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnPath;
 
+pub(crate) use chunk::{COPIED_ROWS, PAGE_ROWS, SMALL_CHUNK_BYTES};
 pub(crate) use codec::{Codec, Packer};
 pub(crate) use leaf::{Column, Leaf, pair};
 
@@ -62,18 +68,37 @@ pub(crate) struct KnownValues {
 }
 
 impl MergedRoot {
-    /// Empty chunks for the leaves of a root column, with dictionaries and bloom filters as the properties say.
+    /// Empty chunks for the leaves of a root column, with dictionaries and bloom filters as the properties say. Whether a
+    /// dictionary pays for those that are `untold` is found out.
     ///
     /// # Errors
     /// Internal if a bloom filter cannot be made.
-    pub(crate) fn new(columns: &[Arc<Column>], properties: &WriterProperties) -> Result<Self> {
-        let chunk = |column: &Arc<Column>| MergedChunk::new(Arc::clone(column), properties);
+    pub(crate) fn new(
+        columns: &[Arc<Column>],
+        properties: &WriterProperties,
+        untold: &HashSet<ColumnPath>,
+    ) -> Result<Self> {
+        let is_untold = |column: &Column| untold.contains(column.descriptor.path());
+        let chunk = |column: &Arc<Column>| MergedChunk::new(Arc::clone(column), properties, is_untold(column));
         Ok(Self { columns: columns.to_vec(), chunks: columns.iter().map(chunk).collect::<Result<_>>()? })
     }
 
     /// Bytes held.
     pub(crate) fn memory(&self) -> usize {
         self.chunks.iter().map(MergedChunk::memory).sum()
+    }
+
+    /// True while it is open for a leaf whether a dictionary pays.
+    pub(crate) fn is_on_trial(&self) -> bool {
+        self.chunks.iter().any(MergedChunk::is_on_trial)
+    }
+
+    /// Decides by what came so far whether dictionaries pay, which gives room back where they don't.
+    ///
+    /// # Errors
+    /// Internal if pages cannot be written.
+    pub(crate) fn end_trials(&mut self, packer: &mut Packer) -> Result<()> {
+        self.chunks.iter_mut().try_for_each(|chunk| chunk.settle(None, packer))
     }
 
     /// The leaves, and whether they still take ids.
@@ -101,7 +126,7 @@ impl MergedRoot {
             return Ok(false);
         }
         for (chunk, prepared) in self.chunks.iter_mut().zip(prepared) {
-            chunk.append(prepared, limit, packer)?;
+            chunk.append(prepared, false, limit, packer)?;
         }
         Ok(true)
     }
@@ -120,7 +145,7 @@ impl MergedRoot {
         for ((chunk, column), (bytes, codec)) in self.chunks.iter_mut().zip(&self.columns).zip(inputs) {
             let prepared = prepare(bytes, *codec, &Leaf::of_own(column), rows, usize::MAX)
                 .ok_or_else(|| Error::internal("pages that were just written cannot be read; please report this"))?;
-            chunk.append(prepared, limit, packer)?;
+            chunk.append(prepared, true, limit, packer)?;
         }
         Ok(())
     }
