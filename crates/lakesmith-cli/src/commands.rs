@@ -10,8 +10,8 @@ use lakesmith::op::{ApplyOptions, CheckpointOptions, HistoryOptions, Operation, 
 use lakesmith::{Cancel, DemoOptions, Error, ErrorKind, Progress, Result, Session, SessionOptions};
 
 use crate::args::{
-    self, ApplyArgs, Cli, DemoArgs, FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, Shared, SqlArgs, TuningArgs,
-    VacuumArgs, Verb,
+    self, ApplyArgs, Cli, DemoArgs, FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, RestoreArgs, Shared, SqlArgs,
+    TuningArgs, VacuumArgs, Verb,
 };
 use crate::exit::Failure;
 use crate::output::{Stdout, json, reference, tables};
@@ -36,6 +36,7 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
         Verb::Optimize(args) => return context.optimize(*args),
         Verb::Reorg(args) => return context.reorg(*args),
         Verb::Vacuum(args) => return context.vacuum(*args),
+        Verb::Restore(args) => return context.restore(args),
         Verb::Health(args) => return context.health(&args),
         Verb::Sql(args) => return context.sql(&args),
         Verb::Apply(args) => return context.apply(*args),
@@ -130,6 +131,13 @@ impl Context<'_> {
         let table = args.table.clone();
         let options = settings::of_vacuum(&session, args)?;
         Ok(self.run(&session, &table, Operation::Vacuum(options))?)
+    }
+
+    fn restore(&mut self, args: RestoreArgs) -> Result<(), Failure> {
+        let session = self.session(None)?;
+        let table = args.table.clone();
+        let options = settings::of_restore(&session, args)?;
+        Ok(self.run(&session, &table, Operation::Restore(options))?)
     }
 
     fn apply(&mut self, args: ApplyArgs) -> Result<(), Failure> {
@@ -265,6 +273,7 @@ fn delivered(written: Result<()>, report: Option<&Report>, out: &mut Stdout) -> 
         Some(Report::Optimize(report)) => report.version_after,
         Some(Report::Checkpoint(report)) => Some(report.version),
         Some(Report::Vacuum(report)) => report.version_after,
+        Some(Report::Restore(report)) => report.version_after,
         Some(Report::Done { version }) => Some(*version),
         _ => None,
     };

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use lakesmith::Session;
 use lakesmith::layout::Curve;
 use lakesmith::op::{
-    FsckOptions, HealthOptions, Inventory, OptimizeOptions, OrderBy, ReorgOptions, StatisticsCheck, VacuumMode,
-    VacuumOptions,
+    FsckOptions, HealthOptions, Inventory, OptimizeOptions, OrderBy, ReorgOptions, RestoreOptions, StatisticsCheck,
+    VacuumMode, VacuumOptions,
 };
 use lakesmith::predicate::Expr;
 
-use crate::args::{FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, ScopeArgs, Shared, StatsArg, TuningArgs, VacuumArgs};
+use crate::args::{
+    FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, RestoreArgs, ScopeArgs, Shared, StatsArg, TuningArgs, VacuumArgs,
+};
 use crate::exit::Failure;
 
 /// Settings that a session starts with: `--set`, which stands where SET stands.
@@ -103,6 +105,16 @@ pub(crate) fn of_vacuum(session: &Session, args: VacuumArgs) -> Result<VacuumOpt
     if args.lite {
         options.mode = VacuumMode::Lite;
     }
+    Ok(options)
+}
+
+/// Options of `restore`.
+pub(crate) fn of_restore(session: &Session, args: RestoreArgs) -> Result<RestoreOptions, Failure> {
+    let mut options = session.restore_options()?;
+    options.to = args.to();
+    options.dry_run = args.dry_run;
+    options.reset_transactions |= args.reset_transactions;
+    options.user_metadata = args.user_metadata.or(options.user_metadata);
     Ok(options)
 }
 

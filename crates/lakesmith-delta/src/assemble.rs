@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lakesmith_core::table::{DeleteInfo, FileId, GroupEdit, NewFile, OperationInfo, VersionEdit};
+use lakesmith_core::table::{DataFile, DeleteInfo, FileId, FileKey, GroupEdit, NewFile, OperationInfo, VersionEdit};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::Location;
 use serde_json::{Map, Value, json};
@@ -65,7 +65,7 @@ impl Intent<'_> {
                 files.push(Action::Add(Box::new(self.add(tip, new, vector, version, &mut mark)?)));
             }
             for (input, id) in group.removed.iter().enumerate() {
-                files.push(Action::Remove(Box::new(self.remove(tip, *id, carry.inputs.get(&input)))));
+                files.push(Action::Remove(Box::new(self.remove(tip, *id, carry.inputs.get(&input))?)));
             }
         }
         check_files(&files)?;
@@ -77,7 +77,7 @@ impl Intent<'_> {
         let mut actions = vec![Action::CommitInfo(self.commit_info(tip, &metrics, now_ms)?)];
         if let Some(NewConfiguration { metadata, protocol, domains }) = self.configuration {
             if let Some(metadata) = metadata {
-                actions.push(Action::Metadata(self.with_new_clock(tip, metadata, version, now_ms)?));
+                actions.push(Action::Metadata(with_new_clock(self.base, tip, metadata, version, now_ms)?));
             }
             actions.extend(protocol.clone().map(Action::Protocol));
             actions.extend(domains.iter().map(|(name, text)| domain(name, text.clone())));
@@ -87,36 +87,6 @@ impl Intent<'_> {
         }
         actions.append(&mut files);
         Ok(Assembled { bytes: lines(&actions)?, metrics })
-    }
-
-    /// The metadata, with the version and the time from which commits go by their own clock if this commit begins it.
-    ///
-    /// # Source
-    /// Delta PROTOCOL.md, "Writer Requirements for In-Commit Timestamps".
-    fn with_new_clock(&self, tip: &Tip, metadata: &Metadata, version: u64, now_ms: i64) -> Result<Metadata> {
-        let mut metadata = metadata.clone();
-        if tip.has_own_clock() || !is_true(&metadata, IN_COMMIT_TIMESTAMPS) {
-            return Ok(metadata);
-        }
-        if version != self.base.state.version + 1 {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                "another writer committed meanwhile, so the time of the last commit is not known; run again",
-            )
-            .class("DELTA_METADATA_CHANGED")
-            .with("version", version));
-        }
-        let enabled = [
-            ("delta.inCommitTimestampEnablementVersion", version.to_string()),
-            ("delta.inCommitTimestampEnablementTimestamp", self.first_timestamp(now_ms).to_string()),
-        ];
-        metadata.configuration.extend(enabled.map(|(key, value)| (key.to_owned(), value)));
-        Ok(metadata)
-    }
-
-    /// The first timestamp by the table's own clock: later than that of the commit before, which is its file's.
-    fn first_timestamp(&self, now_ms: i64) -> i64 {
-        now_ms.max(self.base.log.commit_timestamp_ms.saturating_add(1))
     }
 
     fn add(
@@ -137,7 +107,7 @@ impl Intent<'_> {
         }
         Ok(Add {
             path: Location::encode_log_path(&new.path),
-            partition_values: self.partition_values(&new.partition.raw)?,
+            partition_values: partition_values(self.base, &new.partition.raw)?,
             size: signed(new.size, &new.path)?,
             modification_time: new.modified_ms,
             data_change: false,
@@ -152,48 +122,15 @@ impl Intent<'_> {
     }
 
     /// `newest`: the vector that a winner gave the file.
-    fn remove(&self, tip: &Tip, id: FileId, newest: Option<&DeleteInfo>) -> Remove {
+    fn remove(&self, tip: &Tip, id: FileId, newest: Option<&DeleteInfo>) -> Result<Remove> {
         let file = self.base.state.files.get(id);
-        let deletes = newest.or(file.deletes);
-        let deletion_vector = deletes.map(descriptor);
-        let key = lakesmith_core::table::FileKey {
-            path: file.path.to_owned(),
-            vector_id: deletes.map(|d| d.unique_id.clone()),
-        };
-        let assigned = tip.assigned_row_ids.get(&key);
-        let values = self.partition_values(&file.partition.raw).unwrap_or_default();
-        Remove {
-            path: key.path,
-            deletion_timestamp: Some(self.deletion_timestamp_ms),
-            data_change: false,
-            extended_file_metadata: Some(true),
-            // As Spark's own removes: a NULL has no key here.
-            partition_values: Some(values.into_iter().filter(|(_, v)| v.is_some()).collect()),
-            size: i64::try_from(file.size).ok(),
-            tags: tags(&file.marks.tags),
-            deletion_vector,
-            base_row_id: assigned.map(|a| a.0).or(file.base_row_id),
-            default_row_commit_version: assigned.and_then(|a| a.1).or(file.row_commit_version),
-            stats: file.rows.map(|rows| json!({ "numRecords": rows }).to_string()),
-            unknown: Map::new(),
+        let mut remove = remove(self.base, &file, newest.or(file.deletes), self.deletion_timestamp_ms)?;
+        let vector_id = newest.or(file.deletes).map(|d| d.unique_id.clone());
+        if let Some(assigned) = tip.assigned_row_ids.get(&FileKey { path: remove.path.clone(), vector_id }) {
+            remove.base_row_id = Some(assigned.0);
+            remove.default_row_commit_version = assigned.1.or(remove.default_row_commit_version);
         }
-    }
-
-    /// Raw values by physical column name.
-    fn partition_values(&self, raw: &[Option<String>]) -> Result<StringMap> {
-        let state = &self.base.state;
-        if raw.len() != state.partition_columns.len() {
-            return Err(Error::internal("a file has another number of partition values than the table has columns")
-                .with("table", &state.location));
-        }
-        let value = |(name, raw): (&String, &Option<String>)| {
-            let field = state.schema.field(name).ok_or_else(|| {
-                Error::corrupt("a partition column is not in the table's schema").with("column", name)
-            })?;
-            // The empty string is NULL in a partition.
-            Ok((field.physical.clone(), raw.clone().filter(|text| !text.is_empty())))
-        };
-        state.partition_columns.iter().zip(raw).map(value).collect()
+        Ok(remove)
     }
 
     fn commit_info(&self, tip: &Tip, metrics: &BTreeMap<String, String>, now_ms: i64) -> Result<CommitInfo> {
@@ -211,11 +148,9 @@ impl Intent<'_> {
         });
         let configures = self.configuration.is_some();
         Ok(CommitInfo {
-            in_commit_timestamp: next
-                .as_ref()
-                .unwrap_or(tip)
-                .has_own_clock()
-                .then(|| if tip.has_own_clock() { tip.next_timestamp(now_ms) } else { self.first_timestamp(now_ms) }),
+            in_commit_timestamp: next.as_ref().unwrap_or(tip).has_own_clock().then(|| {
+                if tip.has_own_clock() { tip.next_timestamp(now_ms) } else { first_timestamp(self.base, now_ms) }
+            }),
             timestamp: Some(now_ms),
             operation: Some(operation.name.clone()),
             operation_parameters: Some(parameters(operation)?),
@@ -266,6 +201,91 @@ impl Intent<'_> {
     }
 }
 
+/// The metadata, with the version and the time from which commits go by their own clock if this commit begins it.
+///
+/// # Source
+/// Delta PROTOCOL.md, "Writer Requirements for In-Commit Timestamps".
+pub(crate) fn with_new_clock(
+    base: &DeltaTable,
+    tip: &Tip,
+    metadata: &Metadata,
+    version: u64,
+    now_ms: i64,
+) -> Result<Metadata> {
+    let mut metadata = metadata.clone();
+    if tip.has_own_clock() || !is_true(&metadata, IN_COMMIT_TIMESTAMPS) {
+        return Ok(metadata);
+    }
+    if version != base.state.version + 1 {
+        return Err(Error::new(
+            ErrorKind::Conflict,
+            "another writer committed meanwhile, so the time of the last commit is not known; run again",
+        )
+        .class("DELTA_METADATA_CHANGED")
+        .with("version", version));
+    }
+    let enabled = [
+        ("delta.inCommitTimestampEnablementVersion", version.to_string()),
+        ("delta.inCommitTimestampEnablementTimestamp", first_timestamp(base, now_ms).to_string()),
+    ];
+    metadata.configuration.extend(enabled.map(|(key, value)| (key.to_owned(), value)));
+    Ok(metadata)
+}
+
+/// The first timestamp by the table's own clock: later than that of the commit before, which is its file's.
+pub(crate) fn first_timestamp(base: &DeltaTable, now_ms: i64) -> i64 {
+    now_ms.max(base.log.commit_timestamp_ms.saturating_add(1))
+}
+
+/// The remove of a live file, with `deletes` as its vector.
+///
+/// # Errors
+/// As [`partition_values`].
+pub(crate) fn remove(
+    table: &DeltaTable,
+    file: &DataFile<'_>,
+    deletes: Option<&DeleteInfo>,
+    deletion_timestamp_ms: i64,
+) -> Result<Remove> {
+    let values = partition_values(table, &file.partition.raw)?;
+    Ok(Remove {
+        path: file.path.to_owned(),
+        deletion_timestamp: Some(deletion_timestamp_ms),
+        data_change: false,
+        extended_file_metadata: Some(true),
+        // As Spark's own removes: a NULL has no key here.
+        partition_values: Some(values.into_iter().filter(|(_, v)| v.is_some()).collect()),
+        size: i64::try_from(file.size).ok(),
+        tags: tags(&file.marks.tags),
+        deletion_vector: deletes.map(descriptor),
+        base_row_id: file.base_row_id,
+        default_row_commit_version: file.row_commit_version,
+        stats: file.rows.map(|rows| json!({ "numRecords": rows }).to_string()),
+        unknown: Map::new(),
+    })
+}
+
+/// Raw values by physical column name.
+///
+/// # Errors
+/// `Internal` for another number of values than the table has partition columns, `Corrupt` if the schema lacks one.
+pub(crate) fn partition_values(table: &DeltaTable, raw: &[Option<String>]) -> Result<StringMap> {
+    let state = &table.state;
+    if raw.len() != state.partition_columns.len() {
+        return Err(Error::internal("a file has another number of partition values than the table has columns")
+            .with("table", &state.location));
+    }
+    let value = |(name, raw): (&String, &Option<String>)| {
+        let field = state
+            .schema
+            .field(name)
+            .ok_or_else(|| Error::corrupt("a partition column is not in the table's schema").with("column", name))?;
+        // The empty string is NULL in a partition.
+        Ok((field.physical.clone(), raw.clone().filter(|text| !text.is_empty())))
+    };
+    state.partition_columns.iter().zip(raw).map(value).collect()
+}
+
 /// A commit's text.
 pub(crate) fn lines(actions: &[Action]) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -310,7 +330,7 @@ fn check_files(files: &[Action]) -> Result<()> {
     Ok(())
 }
 
-fn descriptor(info: &DeleteInfo) -> DeletionVectorDescriptor {
+pub(crate) fn descriptor(info: &DeleteInfo) -> DeletionVectorDescriptor {
     DeletionVectorDescriptor {
         storage_type: info.storage_type.clone(),
         path_or_inline_dv: info.path_or_inline.clone(),
@@ -321,7 +341,7 @@ fn descriptor(info: &DeleteInfo) -> DeletionVectorDescriptor {
     }
 }
 
-fn tags(tags: &StringMap) -> Option<StringMap> {
+pub(crate) fn tags(tags: &StringMap) -> Option<StringMap> {
     (!tags.is_empty()).then(|| tags.clone())
 }
 

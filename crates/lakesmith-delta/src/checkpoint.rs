@@ -11,20 +11,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray};
+use arrow::datatypes::Int64Type;
 use bytes::Bytes;
-use delta_kernel::ActionReconciliationIterator;
 use delta_kernel::actions::{Metadata as KernelMetadata, Protocol as KernelProtocol};
 use delta_kernel::engine::arrow_data::EngineDataArrowExt as _;
 use delta_kernel::snapshot::{Snapshot, SnapshotRef};
 use delta_kernel::table_configuration::TableConfiguration;
+use delta_kernel::{ActionReconciliationIterator, FilteredEngineData, KernelResult};
 use lakesmith_core::op::TimeTravel;
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, Store, Upload};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
+use serde_json::Map;
 
-use crate::actions::Metadata;
+use crate::actions::{Metadata, SetTransaction};
 use crate::engine::{self, KERNEL_ROOT, translate};
 use crate::features::check_features;
 use crate::last_checkpoint::{Hint, names_checkpoint, publish};
@@ -144,6 +146,51 @@ async fn write(
     engine::blocking(write).await
 }
 
+/// How far applications have written at the table's version, by application.
+///
+/// # Errors
+/// `Corrupt` for a log that can't be replayed, `Unavailable` from the storage.
+pub(crate) async fn transactions(
+    store: &Store,
+    root: &Location,
+    table: &DeltaTable,
+) -> Result<BTreeMap<String, SetTransaction>> {
+    let engine = table.log.view.open(store, root)?;
+    let (root, table) = (root.clone(), table.clone());
+    let read = move || {
+        let replay = Replay { engine: &engine, root: &root, table: &table, stop_at_unusual: false };
+        let mut found = BTreeMap::new();
+        for batch in replay.rows(table.state.version)? {
+            let batch = batch?;
+            let Some(transactions) = batch.column_by_name("txn").and_then(|c| c.as_struct_opt()) else { continue };
+            let column = |name: &str| {
+                transactions.column_by_name(name).ok_or_else(|| {
+                    Error::internal("a field of transactions is missing from the log's columns").with("field", name)
+                })
+            };
+            let (apps, versions) = (column("appId")?, column("version")?);
+            let (Some(apps), Some(versions)) = (apps.as_string_opt::<i32>(), versions.as_primitive_opt::<Int64Type>())
+            else {
+                return Err(Error::internal("the transactions of the log have unexpected types"));
+            };
+            let updated = column("lastUpdated")?.as_primitive_opt::<Int64Type>();
+            for row in (0..transactions.len()).filter(|row| transactions.is_valid(*row) && apps.is_valid(*row)) {
+                let last_updated = updated.filter(|u| u.is_valid(row)).map(|u| u.value(row));
+                let app_id = apps.value(row).to_owned();
+                let transaction = SetTransaction {
+                    app_id: app_id.clone(),
+                    version: versions.value(row),
+                    last_updated,
+                    unknown: Map::new(),
+                };
+                found.insert(app_id, transaction);
+            }
+        }
+        Ok(found)
+    };
+    engine::blocking(read).await
+}
+
 /// What follows a commit of `version` whose interval asks for a checkpoint: the checkpoint, and cleaning up the log that
 /// it replaces. Failures are logged: the commit stands.
 pub(crate) async fn after_commit(store: &Store, root: &Location, version: u64, now_ms: i64) {
@@ -185,16 +232,11 @@ impl Replay<'_> {
     }
 
     fn write_rows(&self, sink: &mut Sink, version: u64) -> Result<WrittenCheckpoint> {
-        let failed = |e| translate(e, self.root).with("version", version);
-        let snapshot = Snapshot::builder_for(KERNEL_ROOT).at_version(version).build(self.engine).map_err(failed)?;
-        let writer = self.shaped(&snapshot)?.create_checkpoint_writer(self.engine).map_err(failed)?;
         let mut counts = Counts::default();
         let mut parquet: Option<ArrowWriter<Vec<u8>>> = None;
         let mut size_bytes = 0;
-        let rows: ActionReconciliationIterator = writer.checkpoint_data(self.engine).map_err(failed)?;
-        for batch in rows {
-            let batch = batch.and_then(|b| b.apply_selection_vector()).map_err(failed)?;
-            let batch = settled(&batch.try_into_record_batch().map_err(failed)?)?;
+        for batch in self.rows(version)? {
+            let batch = settled(&batch?)?;
             counts.add(&batch)?;
             let parquet = match &mut parquet {
                 Some(parquet) => parquet,
@@ -210,6 +252,18 @@ impl Replay<'_> {
         let parquet = parquet.ok_or_else(|| Error::corrupt("the log holds no action").with("version", version))?;
         size_bytes += sink.send(parquet.into_inner().map_err(encoding)?)?;
         Ok(WrittenCheckpoint { actions: counts.actions, add_files: counts.adds, size_bytes })
+    }
+
+    /// The actions that are in force at a version, batch by batch.
+    fn rows(&self, version: u64) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
+        let failed = move |e| translate(e, self.root).with("version", version);
+        let snapshot = Snapshot::builder_for(KERNEL_ROOT).at_version(version).build(self.engine).map_err(failed)?;
+        let writer = self.shaped(&snapshot)?.create_checkpoint_writer(self.engine).map_err(failed)?;
+        let rows: ActionReconciliationIterator = writer.checkpoint_data(self.engine).map_err(failed)?;
+        let whole = move |batch: KernelResult<FilteredEngineData>| {
+            batch.and_then(|b| b.apply_selection_vector()).and_then(|b| b.try_into_record_batch()).map_err(failed)
+        };
+        Ok(rows.map(whole))
     }
 
     /// The snapshot with only those features and properties that shape a checkpoint.

@@ -12,18 +12,18 @@ use crate::parser::Parser;
 use crate::statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef};
 use crate::suggest::nearest;
 use crate::token::{self, Kind, Token};
-use crate::{create, vacuum};
+use crate::{create, restore, vacuum};
 
 /// First words of the statements that this room understands.
-const OURS: [&str; 10] = ["OPTIMIZE", "REORG", "VACUUM", "DESCRIBE", "DESC", "SHOW", "ALTER", "CREATE", "SET", "RESET"];
+const OURS: [&str; 11] =
+    ["OPTIMIZE", "REORG", "RESTORE", "VACUUM", "DESCRIBE", "DESC", "SHOW", "ALTER", "CREATE", "SET", "RESET"];
 
 /// First words of statements that need a query engine.
-const QUERIES: [&str; 49] = [
+const QUERIES: [&str; 48] = [
     "SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "INSERT", "DELETE", "UPDATE", "MERGE", "REPLACE",
-    "DROP", "TRUNCATE", "RESTORE", "CALL", "ANALYZE", "EXPLAIN", "USE", "REFRESH", "CACHE", "UNCACHE", "CLEAR", "MSCK",
-    "REPAIR", "CONVERT", "FSCK", "GENERATE", "CLONE", "ADD", "LIST", "LOAD", "COMMENT", "GRANT", "REVOKE", "DECLARE",
-    "EXECUTE", "BEGIN", "COPY", "UNLOAD", "EXPORT", "IMPORT", "LOCK", "UNLOCK", "START", "COMMIT", "ROLLBACK",
-    "UNDROP", "DFS",
+    "DROP", "TRUNCATE", "CALL", "ANALYZE", "EXPLAIN", "USE", "REFRESH", "CACHE", "UNCACHE", "CLEAR", "MSCK", "REPAIR",
+    "CONVERT", "FSCK", "GENERATE", "CLONE", "ADD", "LIST", "LOAD", "COMMENT", "GRANT", "REVOKE", "DECLARE", "EXECUTE",
+    "BEGIN", "COPY", "UNLOAD", "EXPORT", "IMPORT", "LOCK", "UNLOCK", "START", "COMMIT", "ROLLBACK", "UNDROP", "DFS",
 ];
 
 /// Reads statements separated by `;`. Text without a statement gives none.
@@ -76,6 +76,7 @@ fn kind(p: &mut Parser<'_>) -> Result<Option<StatementKind>> {
     let (table, op) = match word.as_str() {
         "OPTIMIZE" => optimize(p)?,
         "REORG" => reorg(p)?,
+        "RESTORE" => restore::statement(p)?,
         "VACUUM" => vacuum::statement(p)?,
         _ if is_describe && p.word_at(0, "DETAIL") && !p.symbol_at(1, ".") => detail(p)?,
         _ if is_describe && p.word_at(0, "HISTORY") && !p.symbol_at(1, ".") => history(p)?,

@@ -16,6 +16,7 @@ mod interval;
 mod literal;
 mod operation;
 mod parser;
+mod restore;
 mod settings;
 mod settings_table;
 mod statement;

@@ -4,7 +4,7 @@ use lakesmith_core::Result;
 use lakesmith_core::layout::Curve;
 use lakesmith_core::op::{
     AlterProperties, ClusterBy, CreateTable, HistoryOptions, Operation, OptimizeOptions, OrderBy, ReorgOptions,
-    TimeTravel, VacuumOptions,
+    RestoreOptions, TimeTravel, VacuumOptions,
 };
 
 use crate::settings::Settings;
@@ -58,6 +58,11 @@ pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> 
         StatementOp::ClusterBy { columns } => {
             Operation::ClusterBy(ClusterBy { columns: columns.clone(), user_metadata: settings.user_metadata() })
         }
+        StatementOp::Restore { to, timestamp_text } => Operation::Restore(RestoreOptions {
+            to: *to,
+            timestamp_text: timestamp_text.clone(),
+            ..settings.restore_options()?
+        }),
         StatementOp::CreateTable(clauses) => {
             let CreateClauses { if_not_exists, schema, partition_by, cluster_by, comment, properties, location } =
                 clauses.as_ref().clone();

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use lakesmith_core::op::{
-    Compat, CubeSizes, FileSizes, OptimizeOptions, ReorgOptions, RewriteLimits, VacuumMode, VacuumOptions,
+    Compat, CubeSizes, FileSizes, OptimizeOptions, ReorgOptions, RestoreOptions, RewriteLimits, VacuumMode,
+    VacuumOptions,
 };
 use lakesmith_core::units::parse_duration_ms;
 use lakesmith_core::{Error, Result};
@@ -12,8 +13,9 @@ use lakesmith_core::{Error, Result};
 use crate::settings_table::{
     self as table, ALLOW_ARBITRARY, BATCH_SIZE, CLUSTERING_BUDGET, COMMIT_TIMEOUT, COMPAT, CUBE_MIN_SIZE,
     CUBE_TARGET_SIZE, DECLARATIONS, EXTENDED_COLUMNS, FORCE, MAX_DELETED_ROWS_RATIO, MAX_FILE_SIZE,
-    MAX_RECORDS_PER_FILE, MEMORY, MIN_FILE_SIZE, NO_WRITERS, PARQUET_CODEC, RETENTION_CHECK, ROW_GROUP_ROWS,
-    SPILL_FOLDER, THREADS, USER_METADATA, VACUUM_LITE_ENABLED, VACUUM_LOGGING, VERIFY, ZORDER_STATS_CHECK,
+    MAX_RECORDS_PER_FILE, MEMORY, MIN_FILE_SIZE, NO_WRITERS, PARQUET_CODEC, RESET_TRANSACTIONS, RETENTION_CHECK,
+    ROW_GROUP_ROWS, SPILL_FOLDER, THREADS, USER_METADATA, VACUUM_LITE_ENABLED, VACUUM_LOGGING, VERIFY,
+    ZORDER_STATS_CHECK,
 };
 use crate::suggest::nearest;
 
@@ -214,6 +216,21 @@ impl Settings {
     /// Usage for a value that cannot be read.
     pub fn reorg_options(&self) -> Result<ReorgOptions> {
         Ok(ReorgOptions { sizes: self.sizes()?, limits: self.limits()?, ..ReorgOptions::default() })
+    }
+
+    /// Options of RESTORE as the settings have them.
+    ///
+    /// # Errors
+    /// Usage for a value that cannot be read.
+    pub fn restore_options(&self) -> Result<RestoreOptions> {
+        let default = RestoreOptions::default();
+        let reset = self.trimmed(RESET_TRANSACTIONS).and_then(table::parse_boolean);
+        Ok(RestoreOptions {
+            reset_transactions: reset.unwrap_or(default.reset_transactions),
+            commit_timeout_ms: self.limits()?.commit_timeout_ms,
+            user_metadata: self.user_metadata(),
+            ..default
+        })
     }
 
     /// Options of VACUUM as the settings have them.

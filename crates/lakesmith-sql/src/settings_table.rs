@@ -1,6 +1,6 @@
 //! Every session setting, declared once: its key, meaning, default and the values that it takes.
 
-use lakesmith_core::op::{Compat, CubeSizes, FileSizes, OptimizeOptions, RewriteLimits, VacuumOptions};
+use lakesmith_core::op::{Compat, CubeSizes, FileSizes, OptimizeOptions, RestoreOptions, RewriteLimits, VacuumOptions};
 use lakesmith_core::units::{bytes_text, duration_text, parse_bytes, parse_duration_ms};
 use lakesmith_core::{Error, Result};
 
@@ -24,6 +24,7 @@ pub(crate) const RETENTION_CHECK: &str = "spark.databricks.delta.retentionDurati
 pub(crate) const VACUUM_LOGGING: &str = "spark.databricks.delta.vacuum.logging.enabled";
 pub(crate) const VACUUM_LITE_ENABLED: &str = "spark.databricks.delta.vacuum.lite.enabled";
 pub(crate) const NO_WRITERS: &str = "lakesmith.vacuum.noWriters";
+pub(crate) const RESET_TRANSACTIONS: &str = "lakesmith.restore.resetTransactions";
 pub(crate) const ZORDER_STATS_CHECK: &str = "spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled";
 pub(crate) const CUBE_MIN_SIZE: &str = "spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.threshold";
 pub(crate) const CUBE_TARGET_SIZE: &str =
@@ -86,7 +87,7 @@ const UTC: Takes = Takes::OneOf(&["UTC", "Z", "GMT", "Etc/UTC", "+00:00", "UTC+0
 
 const CODECS: Takes = Takes::OneOf(&["snappy", "zstd", "gzip", "lz4", "brotli", "lz4_raw", "none", "uncompressed"]);
 
-pub(crate) const DECLARATIONS: [Declaration; 26] = [
+pub(crate) const DECLARATIONS: [Declaration; 27] = [
     Declaration {
         key: MAX_FILE_SIZE,
         takes: Takes::Bytes(1),
@@ -227,6 +228,12 @@ pub(crate) const DECLARATIONS: [Declaration; 26] = [
         takes: Takes::Boolean,
         default: || VacuumOptions::default().no_writers.to_string(),
         meaning: "Nobody is writing: VACUUM need not keep unknown files for a day",
+    },
+    Declaration {
+        key: RESET_TRANSACTIONS,
+        takes: Takes::Boolean,
+        default: || RestoreOptions::default().reset_transactions.to_string(),
+        meaning: "RESTORE sets the progress of streaming writers back, too, so that they write their batches again",
     },
     Declaration {
         key: VACUUM_LOGGING,

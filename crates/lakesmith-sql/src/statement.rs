@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lakesmith_core::op::{Inventory, VacuumMode};
+use lakesmith_core::op::{Inventory, TimeTravel, VacuumMode};
 use lakesmith_core::predicate::Expr;
 use lakesmith_core::table::Schema;
 
@@ -154,4 +154,11 @@ pub enum StatementOp {
     },
     /// CREATE TABLE from column definitions.
     CreateTable(Box<CreateClauses>),
+    /// RESTORE TABLE … TO
+    Restore {
+        /// The version.
+        to: TimeTravel,
+        /// A time as it was written.
+        timestamp_text: Option<String>,
+    },
 }

@@ -31,6 +31,7 @@ pub(crate) fn sql_rows(report: &Report, extended: bool) -> Result<Rows> {
             rows: properties.iter().map(|(k, v)| vec![k.as_str().into(), v.as_str().into()]).collect(),
         },
         Report::Vacuum(r) => vacuum(r, extended)?,
+        Report::Restore(r) => from_objects(vec![value(&r.metrics)], &[]),
         Report::Apply(_) | Report::Health(_) | Report::Checkpoint(_) | Report::Fsck(_) | Report::Done { .. } => {
             Rows::default()
         }

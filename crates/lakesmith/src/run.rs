@@ -41,6 +41,7 @@ fn dispatch(session: &Session, store: &Store, root: &Location, operation: Operat
         Operation::Checkpoint(options) => ops::checkpoint::run(session, store, root, options),
         Operation::Vacuum(options) => ops::vacuum::run(session, store, root, &options),
         Operation::Fsck(options) => ops::fsck::run(session, store, root, &options),
+        Operation::Restore(options) => ops::restore::run(session, store, root, &options),
         Operation::Health(options) => ops::health::run(session, store, root, &options),
     }
 }

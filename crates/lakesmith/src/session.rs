@@ -125,6 +125,14 @@ impl Session {
         self.settings.reorg_options()
     }
 
+    /// Options of RESTORE as the settings have them.
+    ///
+    /// # Errors
+    /// Usage for a setting that cannot be read.
+    pub fn restore_options(&self) -> Result<op::RestoreOptions> {
+        self.settings.restore_options()
+    }
+
     /// Options of VACUUM as the settings have them.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 mod defaults;
 mod environment;
 mod health;
+mod restore;
 mod rewrite;
 mod vacuum;
 mod values;
@@ -16,6 +17,7 @@ use lakesmith::op::TimeTravel;
 
 pub(crate) use environment::variables;
 pub(crate) use health::HealthArgs;
+pub(crate) use restore::RestoreArgs;
 pub(crate) use rewrite::{OptimizeArgs, ReorgArgs, ScopeArgs, TuningArgs};
 pub(crate) use vacuum::VacuumArgs;
 
@@ -86,6 +88,9 @@ pub(crate) enum Verb {
     /// Delete files that no version within the retention needs
     #[command(after_help = vacuum::EXAMPLES)]
     Vacuum(Box<VacuumArgs>),
+    /// Make an earlier version of a table the newest again (RESTORE)
+    #[command(after_help = restore::EXAMPLES)]
+    Restore(RestoreArgs),
     /// Say what ails a table, how much, and which command cures it; served from the log alone
     #[command(after_help = health::EXAMPLES)]
     Health(HealthArgs),

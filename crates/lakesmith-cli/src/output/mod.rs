@@ -4,6 +4,7 @@ pub(crate) mod health;
 pub(crate) mod json;
 mod layout;
 pub(crate) mod reference;
+mod restore;
 pub(crate) mod tables;
 mod vacuum;
 

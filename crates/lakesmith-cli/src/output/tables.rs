@@ -50,6 +50,7 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
         Report::Health(report) => super::health::report(out, report),
         Report::Checkpoint(report) => checkpoint(out, report),
         Report::Vacuum(report) => vacuum::report(out, report),
+        Report::Restore(report) => super::restore::report(out, report),
         Report::Done { version } => out.line(&format!("done; the table is at version {version}")),
     }
 }

@@ -9,6 +9,7 @@ pub mod health;
 pub mod optimize;
 pub mod plan_file;
 pub mod properties;
+pub mod restore;
 pub mod vacuum;
 
 pub use checkpoint::{CheckpointOptions, CheckpointReport, ExpiredLogFile, LogCleanupReport};
@@ -25,6 +26,7 @@ pub use plan_file::{
     ApplyOptions, ApplyReport, NotApplied, PLAN_FORMAT, PlanEntry, PlanHeader, PlanLine, PlannedOperation,
 };
 pub use properties::{AlterProperties, PropertiesReport};
+pub use restore::{RestoreMetrics, RestoreOptions, RestoreReport};
 pub use vacuum::{
     CondemnedRun, Inventory, InventoryFormat, KeptEntry, SweptEntry, VacuumFailure, VacuumMode, VacuumOptions,
     VacuumReport,
@@ -59,6 +61,8 @@ pub enum Operation {
     Vacuum(VacuumOptions),
     /// Compares the table with its log.
     Fsck(FsckOptions),
+    /// RESTORE
+    Restore(RestoreOptions),
 }
 
 impl Operation {
@@ -78,6 +82,7 @@ impl Operation {
             Operation::Checkpoint(_) => "checkpoint",
             Operation::Vacuum(_) => "vacuum",
             Operation::Fsck(_) => "fsck",
+            Operation::Restore(_) => "restore",
         }
     }
 }
@@ -106,6 +111,8 @@ pub enum Report {
     Fsck(Box<FsckReport>),
     /// A checkpoint.
     Checkpoint(Box<CheckpointReport>),
+    /// RESTORE
+    Restore(Box<RestoreReport>),
     /// CREATE TABLE and ALTER TABLE: the version that they made or found.
     Done {
         /// Version after the operation.

@@ -15,6 +15,7 @@ pub mod order;
 mod overlap;
 pub mod purge;
 pub mod request;
+pub mod restore;
 pub mod sweep;
 
 use std::cmp::Ordering;

@@ -9,6 +9,7 @@ pub(crate) mod health;
 pub(crate) mod optimize;
 pub(crate) mod properties;
 pub(crate) mod reorg;
+pub(crate) mod restore;
 pub(crate) mod vacuum;
 
 use lakesmith_core::Result;

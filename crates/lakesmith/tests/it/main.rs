@@ -9,6 +9,7 @@ mod fsck;
 mod left_out;
 mod ordering;
 mod plan_files;
+mod restore;
 mod rewriting;
 mod sweeping;
 mod tables;
