@@ -3,7 +3,6 @@
 //! The log is read again for them: statistics of ten million files would not fit beside the files themselves.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use delta_kernel::scan::StatsOptions;
@@ -12,14 +11,14 @@ use lakesmith_core::plan::KeyBounds;
 use lakesmith_core::table::{FileId, FileTable};
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::{Location, Store};
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::MapAccess;
 use serde_json::Value;
 
 use crate::bound_values::{value, widened};
 use crate::file_rows::each_statistics;
 use crate::log_state::DeltaTable;
-use crate::quick::stats_text::{Name, Node, plant};
 use crate::schema::find_column;
+use crate::stats_text::{Keep, Node, Part, plant, read as read_text};
 use crate::{engine, load};
 
 /// The bounds of each key in the files of `table`, whose log is read once. For many files ask for one key at a time.
@@ -178,86 +177,27 @@ impl Found {
     /// `None` if the statistics can't be read: then they say nothing.
     fn in_text(text: &str, tree: &[(String, Node)], columns: usize) -> Option<Self> {
         let mut found = Self::nothing(columns);
-        let mut json = serde_json::Deserializer::from_str(text);
-        Statistics { tree, found: &mut found }.deserialize(&mut json).ok()?;
+        read_text(text, tree, &mut found).ok()?;
         Some(found)
     }
 }
 
-/// One file's statistics, of which only what they say of known columns is kept.
-struct Statistics<'a> {
-    tree: &'a [(String, Node)],
-    found: &'a mut Found,
-}
+impl Keep for Found {
+    fn is_there(&mut self) {}
 
-impl<'de> DeserializeSeed<'de> for Statistics<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Statistics<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("statistics")
+    fn wants(&self, part: Part) -> bool {
+        part != Part::Rows
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(part) = map.next_key_seed(Name(&["minValues", "maxValues", "nullCount"]))? {
-            let values = match part {
-                Some(0) => &mut self.found.low,
-                Some(1) => &mut self.found.high,
-                Some(_) => &mut self.found.nulls,
-                None => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            map.next_value_seed(Columns { tree: self.tree, values })?;
-        }
-        Ok(())
-    }
-}
+    fn rows(&mut self, _rows: Option<u64>) {}
 
-/// Values by column name.
-struct Columns<'a> {
-    tree: &'a [(String, Node)],
-    values: &'a mut [Option<Value>],
-}
-
-impl<'de> DeserializeSeed<'de> for Columns<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Columns<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("values by column")
-    }
-
-    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let names: Vec<&str> = self.tree.iter().map(|(name, _)| name.as_str()).collect();
-        while let Some(column) = map.next_key_seed(Name(&names))? {
-            match column.map(|place| &self.tree[place].1) {
-                Some(Node::Leaf(place)) => self.values[*place] = map.next_value::<Option<Value>>()?,
-                Some(Node::Struct(inner)) => {
-                    map.next_value_seed(Columns { tree: inner, values: &mut *self.values })?;
-                }
-                None => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
+    fn value<'de, A: MapAccess<'de>>(&mut self, part: Part, column: usize, map: &mut A) -> Result<(), A::Error> {
+        let values = match part {
+            Part::Minima => &mut self.low,
+            Part::Maxima => &mut self.high,
+            Part::Nulls | Part::Rows => &mut self.nulls,
+        };
+        values[column] = map.next_value()?;
         Ok(())
     }
 }

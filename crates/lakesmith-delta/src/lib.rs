@@ -50,6 +50,7 @@ mod sidecars;
 mod spelling;
 mod statistics_check;
 mod stats;
+mod stats_text;
 mod tip;
 mod vacuum_log;
 mod vector;

@@ -20,7 +20,6 @@ mod partitions;
 mod replay;
 mod segment;
 mod statistics;
-pub(crate) mod stats_text;
 mod storage;
 mod window;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use lakesmith_core::health::StatisticsFacts;
 use lakesmith_core::table::{DataType, Field};
-use serde::de::DeserializeSeed as _;
+use serde::de::{IgnoredAny, MapAccess};
 
-use super::stats_text::{Found, Node, Read, plant};
 use crate::DeltaTable;
 use crate::read::data_fields;
+use crate::stats_text::{Keep, Node, Part, plant, read};
 use crate::write_spec::stats_leaves;
 
 /// Statistics of files as the log has them, kept until the schema is known.
@@ -50,7 +50,40 @@ pub(crate) struct Judge {
     expected: Vec<String>,
     /// The same by physical name.
     tree: Vec<(String, Node)>,
-    found: Vec<Found>,
+    found: Found,
+}
+
+/// What the statistics of a file say of columns.
+#[derive(Debug, Default)]
+struct Found {
+    /// Whether a column has a minimum.
+    minima: Vec<bool>,
+    /// Its number of nulls.
+    nulls: Vec<Option<u64>>,
+    rows: Option<u64>,
+    is_there: bool,
+}
+
+impl Keep for Found {
+    fn is_there(&mut self) {
+        self.is_there = true;
+    }
+
+    fn wants(&self, part: Part) -> bool {
+        part != Part::Maxima
+    }
+
+    fn rows(&mut self, rows: Option<u64>) {
+        self.rows = rows;
+    }
+
+    fn value<'de, A: MapAccess<'de>>(&mut self, part: Part, column: usize, map: &mut A) -> Result<(), A::Error> {
+        match part {
+            Part::Minima => self.minima[column] = map.next_value::<Option<IgnoredAny>>()?.is_some(),
+            _ => self.nulls[column] = map.next_value()?,
+        }
+        Ok(())
+    }
 }
 
 struct Leaf<'a> {
@@ -90,18 +123,20 @@ impl Judge {
             plant(&mut tree, &leaf.physical, expected.len());
             expected.push(name(leaf));
         }
-        Self { facts, expected, tree, found: Vec::new() }
+        Self { facts, expected, tree, found: Found::default() }
     }
 
     /// Looks at a live file's statistics.
     pub(crate) fn take(&mut self, text: Option<&str>) {
         self.facts.files_read += 1;
-        self.found.clear();
-        self.found.resize(self.expected.len(), Found::default());
-        let mut read = Read { tree: &self.tree, found: &mut self.found, rows: None, is_empty: true };
-        let mut json = serde_json::Deserializer::from_str(text.unwrap_or_default());
-        let understood = (&mut read).deserialize(&mut json).is_ok();
-        let (rows, is_empty) = (read.rows, read.is_empty);
+        let found = &mut self.found;
+        (found.rows, found.is_there) = (None, false);
+        found.minima.clear();
+        found.minima.resize(self.expected.len(), false);
+        found.nulls.clear();
+        found.nulls.resize(self.expected.len(), None);
+        let understood = read(text.unwrap_or_default(), &self.tree, found).is_ok();
+        let (rows, is_empty) = (found.rows, !found.is_there);
         if text.is_none() || !understood || is_empty {
             self.facts.files_without += 1;
             self.facts.files_without_rows += 1;
@@ -113,9 +148,9 @@ impl Judge {
         if rows == Some(0) {
             return;
         }
-        for (name, found) in self.expected.iter().zip(&self.found) {
-            let all_null = rows.is_some() && found.nulls == rows;
-            if !found.minimum && !all_null {
+        for (name, (minimum, nulls)) in self.expected.iter().zip(found.minima.iter().zip(&found.nulls)) {
+            let all_null = rows.is_some() && *nulls == rows;
+            if !minimum && !all_null {
                 *self.facts.columns_lacking.entry(name.clone()).or_default() += 1;
             }
         }
