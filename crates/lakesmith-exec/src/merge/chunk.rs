@@ -123,9 +123,11 @@ impl MergedChunk {
         if present == 0 || !self.use_dictionary {
             return self.use_dictionary;
         }
-        let repeats = prepared.dictionary.as_ref().is_some_and(|(entries, _)| entries.count() * 10 < present * 9);
+        let entries = prepared.dictionary.as_ref().map_or(0, |(entries, _)| entries.count());
+        let repeats = entries > 0 && entries * 10 < present * 9;
         let all_ids = prepared.pages.iter().all(|p| matches!(p.values, Values::Ids(_)));
-        let small = prepared.plain_bytes() <= SMALL_CHUNK_BYTES || own && self.trial.is_some();
+        let small = prepared.plain_bytes() <= SMALL_CHUNK_BYTES && !hardly_repeats(entries, present)
+            || own && self.trial.is_some();
         let keeps = small || repeats && all_ids;
         keeps && self.dictionary.raw().len() <= MAX_DICTIONARY_BYTES
     }
@@ -540,6 +542,12 @@ pub(super) struct ClosedChunk {
     pub bounds: Option<Bounds>,
     /// Which leaf.
     pub column: Arc<Column>,
+}
+
+/// True if a dictionary of several thousand values has nearly as many entries: with values that repeat by chance, a page
+/// of them would take as much as ids and dictionary.
+fn hardly_repeats(entries: usize, present: usize) -> bool {
+    present >= COPIED_ROWS && entries * 50 >= present * 49
 }
 
 /// Bytes that a chunk's ids would have as plain values.

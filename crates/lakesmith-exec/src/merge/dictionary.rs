@@ -38,6 +38,7 @@ impl Dictionary {
     }
 
     /// A value without its length.
+    #[inline]
     pub(super) fn value(&self, id: u32) -> &[u8] {
         match self.width {
             Some(width) => &self.raw[id as usize * width..][..width],
