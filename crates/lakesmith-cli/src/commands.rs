@@ -83,7 +83,7 @@ impl Context<'_> {
     fn session_with(&self, tuning: Option<&TuningArgs>, cancel: Cancel) -> Result<Session> {
         Session::new(SessionOptions {
             settings: settings::of_session(&self.shared),
-            fixed: settings::fixed(tuning),
+            fixed: settings::fixed(&self.shared, tuning),
             cancel,
             progress: Arc::clone(self.screen) as Arc<dyn Progress>,
             ..SessionOptions::default()

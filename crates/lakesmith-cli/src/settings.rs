@@ -21,10 +21,14 @@ pub(crate) fn of_session(shared: &Shared) -> BTreeMap<String, String> {
 }
 
 /// The flags (and their variables) that stand for settings; they win over every SET.
-pub(crate) fn fixed(tuning: Option<&TuningArgs>) -> BTreeMap<String, String> {
-    let flags = tuning.map(flags).unwrap_or_default();
-    flags.into_iter().filter_map(|(_, key, value)| Some((key.to_owned(), value?))).collect()
+pub(crate) fn fixed(shared: &Shared, tuning: Option<&TuningArgs>) -> BTreeMap<String, String> {
+    let flags = tuning.map(flags).unwrap_or_default().into_iter().map(|(_, key, value)| (key, value));
+    let warehouse = (WAREHOUSE_KEY, shared.warehouse.clone());
+    flags.chain([warehouse]).filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
+
+/// The setting that `--warehouse` stands for.
+const WAREHOUSE_KEY: &str = "lakesmith.warehouse";
 
 /// The setting that a flag of [`TuningArgs`] stands for.
 pub(crate) fn key_of_flag(id: &str) -> Option<&'static str> {
@@ -33,7 +37,8 @@ pub(crate) fn key_of_flag(id: &str) -> Option<&'static str> {
 
 /// The flag that stands for a setting, by its clap id.
 pub(crate) fn flag_of_key(key: &str) -> Option<&'static str> {
-    flags(&TuningArgs::default()).into_iter().find_map(|(flag, stands_for, _)| (stands_for == key).then_some(flag))
+    let tuning = flags(&TuningArgs::default()).into_iter().map(|(flag, stands_for, _)| (flag, stands_for));
+    tuning.chain([("warehouse", WAREHOUSE_KEY)]).find_map(|(flag, stands_for)| (stands_for == key).then_some(flag))
 }
 
 /// Flags by their clap ids, the settings that they stand for, and what was given.
@@ -151,7 +156,7 @@ mod tests {
     fn settings(args: &[&str]) -> [BTreeMap<String, String>; 2] {
         let cli = Cli::try_parse_from([&["lakesmith", "optimize", "t"], args].concat()).unwrap();
         let Verb::Optimize(optimize) = cli.verb else { panic!("not optimize") };
-        [of_session(&cli.shared), fixed(Some(&optimize.tuning))]
+        [of_session(&cli.shared), fixed(&cli.shared, Some(&optimize.tuning))]
     }
 
     #[test]
@@ -164,6 +169,8 @@ mod tests {
             ("20971520", "2000ms")
         );
         assert_eq!((set.len(), fixed.len()), (1, 2));
+        let [set, fixed] = settings(&["--warehouse", "/lake"]);
+        assert_eq!((set.len(), fixed["lakesmith.warehouse"].as_str()), (0, "/lake"));
     }
 
     #[test]

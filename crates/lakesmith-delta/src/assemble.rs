@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::actions::{Action, Add, CommitInfo, DeletionVectorDescriptor, DomainMetadata, Metadata, Remove, StringMap};
 use crate::carry::{GroupCarry, OutputDeletes};
 use crate::log_state::DeltaTable;
-use crate::properties::NewConfiguration;
+use crate::properties::{FileUse, NewConfiguration};
 use crate::stats::stats_json;
 use crate::tip::{IN_COMMIT_TIMESTAMPS, ROW_TRACKING_DOMAIN, Tip, is_true};
 
@@ -68,6 +68,12 @@ impl Intent<'_> {
                 files.push(Action::Remove(Box::new(self.remove(tip, *id, carry.inputs.get(&input))?)));
             }
         }
+        if self.configuration.is_some_and(|new| new.files == FileUse::Removed) {
+            for file in self.base.state.files.iter() {
+                let remove = self.remove(tip, file.id, None)?;
+                files.push(Action::Remove(Box::new(Remove { data_change: true, ..remove })));
+            }
+        }
         check_files(&files)?;
         let metrics = match (&self.edit.history_only, self.configuration) {
             (Some(metrics), _) => metrics.clone(),
@@ -75,7 +81,7 @@ impl Intent<'_> {
             (None, None) => self.metrics(&groups),
         };
         let mut actions = vec![Action::CommitInfo(self.commit_info(tip, &metrics, now_ms)?)];
-        if let Some(NewConfiguration { metadata, protocol, domains }) = self.configuration {
+        if let Some(NewConfiguration { metadata, protocol, domains, files: _ }) = self.configuration {
             if let Some(metadata) = metadata {
                 actions.push(Action::Metadata(with_new_clock(self.base, tip, metadata, version, now_ms)?));
             }
@@ -147,6 +153,7 @@ impl Intent<'_> {
             Map::from_iter([(PRESERVED_TAG.to_string(), Value::from(preserved.to_string()))])
         });
         let configures = self.configuration.is_some();
+        let untouched = self.configuration.is_some_and(|new| new.files == FileUse::Untouched);
         Ok(CommitInfo {
             in_commit_timestamp: next.as_ref().unwrap_or(tip).has_own_clock().then(|| {
                 if tip.has_own_clock() { tip.next_timestamp(now_ms) } else { first_timestamp(self.base, now_ms) }
@@ -156,7 +163,7 @@ impl Intent<'_> {
             operation_parameters: Some(parameters(operation)?),
             read_version: i64::try_from(self.base.state.version).ok(),
             isolation_level: Some(if configures { "Serializable" } else { "SnapshotIsolation" }.into()),
-            is_blind_append: Some(configures || self.edit.history_only.is_some()),
+            is_blind_append: Some(untouched || self.edit.history_only.is_some()),
             operation_metrics: Some(metrics.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect()),
             user_metadata: operation.user_metadata.clone(),
             tags: tags.filter(|_| !configures),

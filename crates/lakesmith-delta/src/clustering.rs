@@ -4,9 +4,10 @@
 //! Delta PROTOCOL.md, "Clustered Table"; Delta Spark `ClusteringMetadataDomain`, `ClusteredTableUtils`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use lakesmith_core::plan::keys::{attribute_name, reference_name};
-use lakesmith_core::table::{DataType, Field, Schema};
+use lakesmith_core::table::{DataType, Field, FileTable, Schema, TableState};
 use lakesmith_core::{Error, Result};
 use serde_json::json;
 
@@ -14,7 +15,7 @@ use crate::features::with_features;
 use crate::log_state::DeltaTable;
 use crate::properties::NewConfiguration;
 use crate::read::data_fields;
-use crate::schema::find_column;
+use crate::schema::{find_column, logical_path};
 use crate::schema_text::{sql_type, tree, type_class};
 use crate::stats::has_bounds;
 use crate::write_spec::stats_leaves;
@@ -45,6 +46,7 @@ pub fn set_clustering(table: &DeltaTable, columns: &[Vec<String>]) -> Result<Opt
         metadata: (!was_clustered).then(|| table.log.metadata.clone()),
         protocol: (protocol != table.log.protocol).then_some(protocol),
         domains: domain(&keys),
+        ..NewConfiguration::default()
     }))
 }
 
@@ -147,6 +149,35 @@ fn check_types(keys: &[Vec<&Field>]) -> Result<()> {
     ))
     .class("DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED")
     .with("columns", wrong.join(", ")))
+}
+
+/// Checks that the table's keys would have statistics with these columns and properties.
+///
+/// # Errors
+/// Usage (`DELTA_CLUSTERING_COLUMN_MISSING_STATS`).
+pub(crate) fn check_keys_have_statistics(
+    table: &DeltaTable,
+    fields: &[Field],
+    properties: &BTreeMap<String, String>,
+) -> Result<()> {
+    let state = &table.state;
+    // Keys are known by their names of before.
+    let path =
+        |key: &Vec<String>| find_column(&state.schema, key).map(|k| k.iter().map(|f| f.physical.clone()).collect());
+    let keys: Vec<Vec<String>> = state.clustering_columns.iter().flatten().filter_map(path).collect();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let changed = TableState {
+        schema: Schema { fields: fields.to_vec() },
+        properties: properties.clone(),
+        files: FileTable::default(),
+        ..TableState::clone(state)
+    };
+    let changed = DeltaTable { state: Arc::new(changed), log: table.log.clone() };
+    let logical: Vec<Vec<String>> = keys.iter().filter_map(|key| logical_path(&changed.state.schema, key)).collect();
+    let found: Vec<Vec<&Field>> = logical.iter().filter_map(|key| find_column(&changed.state.schema, key)).collect();
+    check_statistics(&changed, &found)
 }
 
 fn check_statistics(table: &DeltaTable, keys: &[Vec<&Field>]) -> Result<()> {

@@ -21,7 +21,7 @@ use crate::carry::{Carry, OutputDeletes};
 use crate::conflict::OwnChanges;
 use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
-use crate::properties::NewConfiguration;
+use crate::properties::{FileUse, NewConfiguration};
 use crate::puts::{Holder, Puts, commit_name};
 use crate::spelling::{identity, is_plain};
 use crate::tip::Tip;
@@ -215,7 +215,8 @@ impl Committer<'_> {
     fn before(&self, version: u64) -> Before<'_> {
         let state = &self.intent.base.state;
         // Only a change of files loads them.
-        let loaded = !self.kept.is_empty() && state.version + 1 == version;
+        let removes = self.intent.configuration.is_some_and(|c| c.files == FileUse::Removed);
+        let loaded = (!self.kept.is_empty() || removes) && state.version + 1 == version;
         Before { tip: &self.tip, files: loaded.then(|| (state.files.len() as u64, state.files.total_bytes())) }
     }
 
@@ -302,6 +303,7 @@ impl Committer<'_> {
             protocol: configuration.is_some_and(|c| c.protocol.is_some()),
             domains: configuration.iter().flat_map(|c| c.domains.keys().cloned()).collect(),
             nothing: self.intent.edit.history_only.is_some(),
+            files: configuration.map(|c| c.files).unwrap_or_default(),
         };
         self.tip.follow(winner, &self.intent.base.state, &own)?;
         tracing::info!(

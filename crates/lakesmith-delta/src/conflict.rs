@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::actions::{Metadata, Protocol};
 use crate::features;
+use crate::properties::FileUse;
 use crate::winners::Winner;
 
 /// What our own commit changes beside files.
@@ -22,6 +23,8 @@ pub(crate) struct OwnChanges {
     pub domains: Vec<String>,
     /// Not even files: the commit is for the history alone.
     pub nothing: bool,
+    /// What of the files they rest on.
+    pub files: FileUse,
 }
 
 /// Properties that a winner may set to exactly this value.
@@ -65,6 +68,7 @@ pub(crate) fn check(protocol: &Protocol, metadata: &Metadata, winner: &Winner, o
     if let Some(theirs) = &winner.metadata {
         check_metadata(metadata, theirs, winner, own)?;
     }
+    check_files(winner, own)?;
     match winner.summary.domains_changed.iter().find(|domain| own.domains.contains(domain)) {
         None => Ok(()),
         Some(domain) => Err(with_winner(
@@ -76,6 +80,20 @@ pub(crate) fn check(protocol: &Protocol, metadata: &Metadata, winner: &Winner, o
             winner,
         )),
     }
+}
+
+/// A change that rests on the files rides over no commit that brings others.
+fn check_files(winner: &Winner, own: &OwnChanges) -> Result<()> {
+    let others = match own.files {
+        FileUse::Untouched => false,
+        FileUse::Read => !winner.summary.added.is_empty(),
+        FileUse::Removed => !winner.summary.added.is_empty() || !winner.summary.removed.is_empty(),
+    };
+    if !others {
+        return Ok(());
+    }
+    let message = "another writer changed the table's files meanwhile, which this statement has not seen; run it again";
+    Err(with_winner(Error::new(ErrorKind::Conflict, message).class("DELTA_CONCURRENT_APPEND"), winner))
 }
 
 fn check_protocol(ours: &Protocol, theirs: &Protocol, winner: &Winner, own: &OwnChanges) -> Result<()> {

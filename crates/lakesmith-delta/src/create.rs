@@ -1,4 +1,4 @@
-//! CREATE TABLE: the first version of a table, without files.
+//! CREATE TABLE: the first version of a table, without files; REPLACE TABLE: a version that begins it anew.
 //!
 //! # Source
 //! Delta Spark `CreateDeltaTableCommand`, `OptimisticTransaction.updateMetadataForNewTable`.
@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt as _;
 use lakesmith_core::op::CreateTable;
+use lakesmith_core::plan::keys::reference_name;
 use lakesmith_core::table::{DataType, Field, FileTable, OperationInfo, Schema};
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::{Location, Store, World};
@@ -14,12 +15,12 @@ use serde_json::Map;
 
 use crate::actions::{Action, CommitInfo, Format, Metadata, Protocol};
 use crate::assemble::{domain, lines, parameters};
-use crate::clustering::{CLUSTERING_FEATURES, domain as clustering_domain, keys};
+use crate::clustering::{CLUSTERING_FEATURES, domain as clustering_domain, keys, schema_spelling};
 use crate::commit::CommitContext;
 use crate::features::{WRITER_VERSION_FEATURES, check_features, with_features};
 use crate::log_state::DeltaTable;
 use crate::mapping_upgrade::with_mapping;
-use crate::properties::{Change, MAX_COLUMN_ID, NewConfiguration};
+use crate::properties::{Change, FileUse, MAX_COLUMN_ID, NewConfiguration};
 use crate::puts::{Holder, Puts, commit_name};
 use crate::schema::find_column;
 use crate::schema_text::{schema_string, tree};
@@ -37,6 +38,49 @@ const FORBIDDEN: &[char] = &[' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '=']
 /// Usage, mostly with Spark's classes, for columns, keys and properties that can't be; Unsupported for a property that we
 /// can't begin a table with.
 pub fn new_table(root: &Location, options: &CreateTable, world: &dyn World) -> Result<NewConfiguration> {
+    begin(root, options, world, None)
+}
+
+/// What a table is to be after REPLACE TABLE: as a new one, with the features that it had. Its files go.
+///
+/// # Errors
+/// As [`new_table`]; Usage (`DELTA_CANNOT_MODIFY_APPEND_ONLY`) if the table takes appends only.
+pub fn replace_table(table: &DeltaTable, options: &CreateTable, world: &dyn World) -> Result<NewConfiguration> {
+    let state = &table.state;
+    if state.property_is_true("delta.appendOnly") && !state.files.is_empty() {
+        return Err(Error::usage(
+            "This table is configured to only allow appends. If you would like to permit updates or deletes, use 'ALTER \
+             TABLE … SET TBLPROPERTIES (delta.appendOnly=false)'.",
+        )
+        .class("DELTA_CANNOT_MODIFY_APPEND_ONLY")
+        .with("path", &state.location));
+    }
+    let mut new = begin(&Location::from_canonical(&state.location)?, options, world, Some(table))?;
+    if let Some(metadata) = &mut new.metadata {
+        // The times of earlier commits stay those that the table's own clock gave them.
+        let clock = |key: &&String| key.to_lowercase().contains("incommittimestamp");
+        let kept = state.properties.iter().filter(|(key, _)| clock(key));
+        for (key, value) in kept {
+            metadata.configuration.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    if new.protocol.as_ref() == Some(&table.log.protocol) {
+        new.protocol = None;
+    }
+    if new.domains.is_empty() && state.clustering_columns.as_ref().is_some_and(|keys| !keys.is_empty()) {
+        new.domains = clustering_domain(&[]);
+    }
+    new.files = FileUse::Removed;
+    Ok(new)
+}
+
+/// `from`: the table that was there.
+fn begin(
+    root: &Location,
+    options: &CreateTable,
+    world: &dyn World,
+    from: Option<&DeltaTable>,
+) -> Result<NewConfiguration> {
     let at_root = |e: Error| e.with("path", root);
     check_columns(&options.schema.fields, &mut Vec::new()).map_err(at_root)?;
     let mut metadata = Metadata {
@@ -50,14 +94,15 @@ pub fn new_table(root: &Location, options: &CreateTable, world: &dyn World) -> R
         created_time: Some(world.now_ms()),
         unknown: Map::new(),
     };
-    let mut protocol = Protocol {
+    let first = || Protocol {
         min_reader_version: 1,
         min_writer_version: 2,
         reader_features: None,
         writer_features: None,
         unknown: Map::new(),
     };
-    let plain = table(root, &metadata, &protocol)?;
+    let mut protocol = from.map_or_else(first, |table| table.log.protocol.clone());
+    let plain = table(root, &metadata, &first())?;
     let mut change = Change::new(&plain.state, true);
     for (key, value) in &options.properties {
         change.set(key, value, options.allow_arbitrary).map_err(at_root)?;
@@ -65,7 +110,13 @@ pub fn new_table(root: &Location, options: &CreateTable, world: &dyn World) -> R
     change.check_retention()?;
     // Below the versions that list features each number stands for some; at those the list alone counts.
     let (reader, writer) = change.versions;
-    if (3..WRITER_VERSION_FEATURES).contains(&writer) {
+    if from.is_some_and(|t| writer > t.state.min_writer_version || reader > t.state.min_reader_version) {
+        return Err(at_root(Error::unsupported(
+            "the protocol of a table that is replaced can't be raised by number; name features instead, as in \
+             delta.feature.deletionVectors = supported",
+        )));
+    }
+    if from.is_none() && (3..WRITER_VERSION_FEATURES).contains(&writer) {
         protocol.min_writer_version = writer;
         protocol.min_reader_version = if writer >= 5 { reader.clamp(1, 2) } else { 1 };
     }
@@ -75,7 +126,9 @@ pub fn new_table(root: &Location, options: &CreateTable, world: &dyn World) -> R
     metadata.description = options.comment.clone().or(change.description);
     if change.maps_columns {
         let mut name = |_: &str| format!("col-{}", world.new_uuid());
-        let (text, max_id) = with_mapping(&metadata.schema_string, 0, &mut name).map_err(at_root)?;
+        // Ids are not given twice over a table's life.
+        let used = from.and_then(|t| t.state.property(MAX_COLUMN_ID)).and_then(|v| v.trim().parse().ok()).unwrap_or(0);
+        let (text, max_id) = with_mapping(&metadata.schema_string, used, &mut name).map_err(at_root)?;
         metadata.schema_string = text;
         metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), max_id.to_string());
     } else {
@@ -111,7 +164,68 @@ pub fn new_table(root: &Location, options: &CreateTable, world: &dyn World) -> R
     }
     protocol = with_features(&protocol, &features.iter().map(String::as_str).collect::<Vec<_>>());
     check_features(&table(root, &metadata, &protocol)?)?;
-    Ok(NewConfiguration { metadata: Some(metadata), protocol: Some(protocol), domains })
+    Ok(NewConfiguration { metadata: Some(metadata), protocol: Some(protocol), domains, files: FileUse::Untouched })
+}
+
+/// Checks that a table is what CREATE TABLE says of the one at its location.
+///
+/// # Errors
+/// Usage, with Spark's classes, for other columns, partitions, clustering keys or properties.
+pub fn check_same_table(table: &DeltaTable, options: &CreateTable) -> Result<()> {
+    let state = &table.state;
+    let differs = |class: &'static str, what: &str, specified: String, existing: String| {
+        Err(Error::usage(format!(
+            "The specified {what} does not match the existing {what} at {}.\n\n== Specified ==\n{specified}\n\n== Existing \
+             ==\n{existing}",
+            state.location
+        ))
+        .class(class)
+        .with("path", &state.location))
+    };
+    if !options.schema.fields.is_empty() {
+        if !same_columns(&options.schema.fields, &state.schema.fields) {
+            let (specified, existing) = (tree(&options.schema.fields), tree(&state.schema.fields));
+            return differs("DELTA_CREATE_TABLE_SCHEME_MISMATCH", "schema", specified, existing);
+        }
+        let partitions = partition_columns(&options.schema, &options.partition_by)?;
+        if partitions != state.partition_columns {
+            let class = "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING";
+            return differs(class, "partitioning", partitions.join(", "), state.partition_columns.join(", "));
+        }
+        let keys = schema_spelling(&state.schema, &options.cluster_by);
+        let existing = state.clustering_columns.clone().unwrap_or_default();
+        if keys != existing {
+            let list = |keys: &[Vec<String>]| keys.iter().map(|k| reference_name(k)).collect::<Vec<_>>().join(", ");
+            let class = "DELTA_CREATE_TABLE_WITH_DIFFERENT_CLUSTERING";
+            return differs(class, "clustering", list(&keys), list(&existing));
+        }
+    }
+    if !options.properties.is_empty() && options.properties != state.properties {
+        let list = |properties: &BTreeMap<String, String>| {
+            properties.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("\n")
+        };
+        let class = "DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY";
+        return differs(class, "properties", list(&options.properties), list(&state.properties));
+    }
+    Ok(())
+}
+
+/// Names, types and nullability; ids, comments and physical names aside.
+fn same_columns(specified: &[Field], existing: &[Field]) -> bool {
+    specified.len() == existing.len()
+        && specified.iter().zip(existing).all(|(s, e)| s.name == e.name && same_field(s, e))
+}
+
+fn same_field(specified: &Field, existing: &Field) -> bool {
+    specified.nullable == existing.nullable
+        && match (&specified.data_type, &existing.data_type) {
+            (DataType::Struct(s), DataType::Struct(e)) => same_columns(s, e),
+            (DataType::List(s), DataType::List(e)) => same_field(s, e),
+            (DataType::Map(sk, sv), DataType::Map(ek, ev)) => {
+                same_field(&Field { nullable: ek.nullable, ..(**sk).clone() }, ek) && same_field(sv, ev)
+            }
+            (s, e) => s == e,
+        }
 }
 
 /// Checks that no other files lie where a table is to be made, nor what a log without commits left behind: a checksum or a
@@ -203,7 +317,7 @@ fn table(root: &Location, metadata: &Metadata, protocol: &Protocol) -> Result<De
     state.into_table(root, schema, FileTable::default())
 }
 
-fn check_columns(fields: &[Field], path: &mut Vec<String>) -> Result<()> {
+pub(crate) fn check_columns(fields: &[Field], path: &mut Vec<String>) -> Result<()> {
     let mut seen = BTreeSet::new();
     for field in fields {
         path.push(field.name.clone());
@@ -234,7 +348,7 @@ fn check_inner(data_type: &DataType, path: &mut Vec<String>) -> Result<()> {
 }
 
 /// Files hold these names, unless columns are mapped.
-fn check_names(fields: &[Field]) -> Result<()> {
+pub(crate) fn check_names(fields: &[Field]) -> Result<()> {
     let mut names = Vec::new();
     collect_names(fields, &mut names);
     let wrong: Vec<&str> = names.into_iter().filter(|name| name.contains(FORBIDDEN)).collect();
@@ -271,7 +385,7 @@ fn collect_inner<'a>(data_type: &'a DataType, names: &mut Vec<&'a str>) {
 }
 
 /// Features without which a column of the type may not be there.
-fn features_of_types(fields: &[Field]) -> BTreeSet<&'static str> {
+pub(crate) fn features_of_types(fields: &[Field]) -> BTreeSet<&'static str> {
     fn walk(data_type: &DataType, found: &mut BTreeSet<&'static str>) {
         match data_type {
             DataType::TimestampNtz => {

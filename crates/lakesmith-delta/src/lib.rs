@@ -9,6 +9,7 @@
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
 
 pub mod actions;
+mod alter;
 mod assemble;
 mod bound_values;
 mod bounds;
@@ -60,11 +61,12 @@ mod winners;
 mod write_spec;
 mod z85;
 
+pub use alter::{Altered, alter_table};
 pub use bounds::{files_without_statistics, key_bounds};
 pub use checkpoint::{CheckpointInfo, WrittenCheckpoint, write_checkpoint};
 pub use clustering::{schema_spelling, set_clustering};
 pub use commit::{CommitContext, CommitResult, Committed, commit};
-pub use create::{check_room, create, new_table};
+pub use create::{check_room, check_same_table, create, new_table, replace_table};
 pub use features::{check_writable, with_features};
 pub use history::history;
 pub use last_checkpoint::configuration_digest;
@@ -74,13 +76,14 @@ pub use log_cleanup::{clean_log, plan_log_clean};
 pub use log_doubts::{check_hint_replaceable, check_undoubted};
 pub use log_files::has_commits_after;
 pub use log_state::{DeltaTable, LogState};
-pub use properties::{NewConfiguration, validate_properties};
+pub use properties::{FileUse, NewConfiguration, validate_properties};
 pub use property_rules::interval_ms;
 pub use quick::{Survey, survey, survey_by_kernel};
 pub use read::{hidden_columns, input_files, read_spec};
 pub use references::{references, sweep_rule};
 pub use restore::Restoration;
 pub use retention::deleted_file_retention_ms;
+pub use schema_text::column_type;
 pub use statistics_check::{Held, contradictions};
 pub use stats::{stats_json, string_prefix};
 pub use vacuum_log::{RemovedFile, covered_version, note_vacuum, removed_files};

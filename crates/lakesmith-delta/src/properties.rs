@@ -21,7 +21,19 @@ use crate::{actions, features};
 pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const STATS_COLUMNS: &str = "delta.dataSkippingStatsColumns";
 
-/// What a commit that leaves the files alone makes of a table.
+/// What a change of a table's configuration has to do with its files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FileUse {
+    /// Nothing: it stands, whatever files come and go meanwhile.
+    #[default]
+    Untouched,
+    /// It was decided by the files that there are, so that none may come meanwhile.
+    Read,
+    /// It takes all of them away.
+    Removed,
+}
+
+/// What a commit of another kind than a rewrite makes of a table.
 #[derive(Debug, Clone, Default)]
 pub struct NewConfiguration {
     /// The metadata, if it changes.
@@ -30,6 +42,8 @@ pub struct NewConfiguration {
     pub protocol: Option<actions::Protocol>,
     /// Domains that change, and their new configuration.
     pub domains: BTreeMap<String, String>,
+    /// Its part in the files.
+    pub files: FileUse,
 }
 
 /// Checks a change of properties and applies it.
@@ -62,7 +76,7 @@ pub fn validate_properties(table: &DeltaTable, options: &AlterProperties) -> Res
     Ok(NewConfiguration {
         metadata: Some(metadata),
         protocol: (protocol != table.log.protocol).then_some(protocol),
-        domains: BTreeMap::new(),
+        ..NewConfiguration::default()
     })
 }
 

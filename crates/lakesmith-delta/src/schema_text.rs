@@ -7,6 +7,9 @@ use lakesmith_core::plan::keys::reference_name;
 use lakesmith_core::table::{DataType, Field};
 use serde_json::{Map, Value, json};
 
+/// Key of a column's metadata under which Spark keeps CHAR and VARCHAR.
+pub(crate) const CHAR_VARCHAR: &str = "__CHAR_VARCHAR_TYPE_STRING";
+
 /// `schemaString` of these columns. The fields' own metadata is taken over; ids and physical names come later.
 pub(crate) fn schema_string(fields: &[Field]) -> String {
     structure(fields).to_string()
@@ -42,7 +45,7 @@ fn data_type(of: &DataType) -> Value {
 }
 
 /// A type's name in a schema; for nested ones the kind alone.
-fn type_name(of: &DataType) -> String {
+pub(crate) fn type_name(of: &DataType) -> String {
     match of {
         DataType::Byte => "byte".into(),
         DataType::Short => "short".into(),
@@ -81,6 +84,12 @@ pub(crate) fn sql_type(of: &DataType) -> String {
         DataType::Map(key, value) => format!("MAP<{}, {}>", sql_type(&key.data_type), sql_type(&value.data_type)),
         other => other.simple_string().to_uppercase(),
     }
+}
+
+/// A column's type as SQL names it, CHAR and VARCHAR as they were written.
+pub fn column_type(field: &Field) -> String {
+    let written = field.metadata.get(CHAR_VARCHAR).and_then(|text| serde_json::from_str::<String>(text).ok());
+    written.map_or_else(|| sql_type(&field.data_type), |text| text.to_uppercase())
 }
 
 /// The columns as Spark prints a schema.

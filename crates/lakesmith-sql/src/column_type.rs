@@ -24,11 +24,37 @@ pub(crate) fn column(p: &mut Parser<'_>) -> Result<Field> {
         return Err(unsupported(p, "constraints in CREATE TABLE are not supported"));
     }
     let name = p.name("a column")?;
+    let field = column_at(p, name)?;
+    if p.word_at(0, "DEFAULT") {
+        return Err(unsupported(
+            p,
+            "default values of columns are not supported in CREATE TABLE; add them by ALTER COLUMN",
+        ));
+    }
+    Ok(field)
+}
+
+/// A type on its own.
+pub(crate) fn data_type(p: &mut Parser<'_>) -> Result<DataType> {
+    let place = p.peek().place;
     let mut types = Types { half_closed: false, depth: 0 };
     let (data_type, spark_type) = types.column(p)?;
-    if types.half_closed {
-        return Err(syntax_error(p.previous().place, "Syntax error at or near '>>': expected '>'"));
+    types.closed(p)?;
+    match spark_type {
+        None => Ok(data_type),
+        Some(_) => Err(error_at(
+            place,
+            "UNSUPPORTED_FEATURE",
+            "a column can't be made CHAR or VARCHAR later; use STRING, or a CHECK constraint on its length",
+        )),
     }
+}
+
+/// What follows a column's name: `type [NOT NULL] [COMMENT '…']`.
+pub(crate) fn column_at(p: &mut Parser<'_>, name: String) -> Result<Field> {
+    let mut types = Types { half_closed: false, depth: 0 };
+    let (data_type, spark_type) = types.column(p)?;
+    types.closed(p)?;
     let mut field = plain(name, data_type);
     if let Some(spark_type) = spark_type {
         field.metadata.insert(CHAR_VARCHAR.into(), json(&spark_type));
@@ -39,10 +65,8 @@ pub(crate) fn column(p: &mut Parser<'_>) -> Result<Field> {
             field.nullable = false;
         } else if p.eat_word("COMMENT") {
             comment(p, &mut field)?;
-        } else if p.word_at(0, "DEFAULT") {
-            return Err(unsupported(p, "default values of columns are not supported in CREATE TABLE"));
         } else if p.word_at(0, "GENERATED") {
-            return Err(unsupported(p, "generated and identity columns are not supported in CREATE TABLE"));
+            return Err(unsupported(p, "generated and identity columns are not supported"));
         } else if p.word_at(0, "COLLATE") {
             return Err(unsupported(p, "collations are not supported"));
         } else {
@@ -79,6 +103,14 @@ struct Types {
 }
 
 impl Types {
+    /// Refuses one `>` too many.
+    fn closed(&self, p: &Parser<'_>) -> Result<()> {
+        if self.half_closed {
+            return Err(syntax_error(p.previous().place, "Syntax error at or near '>>': expected '>'"));
+        }
+        Ok(())
+    }
+
     /// A column's type, and its name where Spark keeps one that Delta does not know.
     fn column(&mut self, p: &mut Parser<'_>) -> Result<(DataType, Option<String>)> {
         let is_char = p.word_at(0, "CHAR") || p.word_at(0, "CHARACTER");

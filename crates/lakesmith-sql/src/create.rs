@@ -1,9 +1,10 @@
-//! CREATE TABLE from column definitions on a path, and the CLUSTER BY clause.
+//! CREATE TABLE and REPLACE TABLE from column definitions, and the CLUSTER BY clause.
 //!
 //! # Source
 //! Spark `SqlBaseParser.g4`, `createTable`; Delta Spark `DeltaSqlBase.g4`, `clusterBySpec`.
 
 use lakesmith_core::Result;
+use lakesmith_core::op::Replacing;
 use lakesmith_core::table::{Field, Schema};
 
 use crate::column_type::column;
@@ -13,28 +14,35 @@ use crate::parser::Parser;
 use crate::statement::{CreateClauses, StatementOp, TableRef};
 use crate::token::Kind;
 
-/// What follows CREATE; `None` if the statement is one for a query engine or a catalog.
-pub(crate) fn statement(p: &mut Parser<'_>) -> Result<Option<(TableRef, StatementOp)>> {
+/// What follows CREATE or REPLACE; `None` if the statement is one for a query engine.
+pub(crate) fn statement(p: &mut Parser<'_>, replaces: bool) -> Result<Option<(TableRef, StatementOp)>> {
+    let replacing = match (replaces, !replaces && p.eat_words(&["OR", "REPLACE"])) {
+        (true, _) => Replacing::Only,
+        (_, true) => Replacing::IfThere,
+        (false, false) => Replacing::Never,
+    };
     if !p.eat_word("TABLE") {
         return Ok(None);
     }
-    let if_not_exists = p.eat_words(&["IF", "NOT", "EXISTS"]);
+    let if_not_exists = replacing == Replacing::Never && p.eat_words(&["IF", "NOT", "EXISTS"]);
     if matches!(p.peek().kind, Kind::End) {
         return Err(p.unexpected("a table, as in delta.`/path/to/table`"));
     }
     let table = table(p)?;
-    if matches!(table, TableRef::Name(_)) || !p.eat_symbol("(") {
+    if p.word_at(0, "LIKE") {
         return Ok(None);
     }
-    let mut clauses = CreateClauses { if_not_exists, ..CreateClauses::default() };
-    let mut fields = vec![column(p)?];
-    while p.eat_symbol(",") {
-        fields.push(column(p)?);
+    let mut clauses = CreateClauses { if_not_exists, replacing, ..CreateClauses::default() };
+    if p.eat_symbol("(") {
+        let mut fields = vec![column(p)?];
+        while p.eat_symbol(",") {
+            fields.push(column(p)?);
+        }
+        if !p.eat_symbol(")") {
+            return Err(p.unexpected("NOT NULL, COMMENT, ',' or ')'"));
+        }
+        clauses.schema = Schema { fields };
     }
-    if !p.eat_symbol(")") {
-        return Err(p.unexpected("NOT NULL, COMMENT, ',' or ')'"));
-    }
-    clauses.schema = Schema { fields };
     let mut seen: Vec<&'static str> = Vec::new();
     while !p.at_end() {
         if p.word_at(0, "AS") || p.word_at(0, "SELECT") || p.word_at(0, "WITH") {
@@ -55,6 +63,9 @@ pub(crate) fn statement(p: &mut Parser<'_>) -> Result<Option<(TableRef, Statemen
             ));
         }
     }
+    if clauses.schema.fields.is_empty() && clauses.location.is_none() {
+        return Err(p.unexpected("the columns in parentheses, or LOCATION and the path of a table"));
+    }
     Ok(Some((table, StatementOp::CreateTable(Box::new(clauses)))))
 }
 
@@ -64,8 +75,7 @@ fn clause(p: &mut Parser<'_>, clauses: &mut CreateClauses) -> Result<&'static st
         let place = p.peek().place;
         let provider = p.name("DELTA")?;
         if !provider.eq_ignore_ascii_case("delta") {
-            let message =
-                format!("'{provider}' can't be the format of a table named as delta.`path`; write USING DELTA");
+            let message = format!("'{provider}' is no format that tables can be made in; write USING DELTA");
             return Err(error_at(place, "PARSE_SYNTAX_ERROR", message));
         }
         return Ok("USING");

@@ -12,18 +12,20 @@ use crate::parser::Parser;
 use crate::statement::{Predicate, Span, Statement, StatementKind, StatementOp, TableRef};
 use crate::suggest::nearest;
 use crate::token::{self, Kind, Token};
-use crate::{create, restore, vacuum};
+use crate::{alter, catalog, create, restore, vacuum};
 
 /// First words of the statements that this room understands.
-const OURS: [&str; 11] =
-    ["OPTIMIZE", "REORG", "RESTORE", "VACUUM", "DESCRIBE", "DESC", "SHOW", "ALTER", "CREATE", "SET", "RESET"];
+const OURS: [&str; 15] = [
+    "OPTIMIZE", "REORG", "RESTORE", "VACUUM", "DESCRIBE", "DESC", "SHOW", "ALTER", "CREATE", "REPLACE", "DROP", "USE",
+    "COMMENT", "SET", "RESET",
+];
 
 /// First words of statements that need a query engine.
-const QUERIES: [&str; 48] = [
-    "SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "INSERT", "DELETE", "UPDATE", "MERGE", "REPLACE",
-    "DROP", "TRUNCATE", "CALL", "ANALYZE", "EXPLAIN", "USE", "REFRESH", "CACHE", "UNCACHE", "CLEAR", "MSCK", "REPAIR",
-    "CONVERT", "FSCK", "GENERATE", "CLONE", "ADD", "LIST", "LOAD", "COMMENT", "GRANT", "REVOKE", "DECLARE", "EXECUTE",
-    "BEGIN", "COPY", "UNLOAD", "EXPORT", "IMPORT", "LOCK", "UNLOCK", "START", "COMMIT", "ROLLBACK", "UNDROP", "DFS",
+const QUERIES: [&str; 44] = [
+    "SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE",
+    "CALL", "ANALYZE", "EXPLAIN", "REFRESH", "CACHE", "UNCACHE", "CLEAR", "MSCK", "REPAIR", "CONVERT", "FSCK",
+    "GENERATE", "CLONE", "ADD", "LIST", "LOAD", "GRANT", "REVOKE", "DECLARE", "EXECUTE", "BEGIN", "COPY", "UNLOAD",
+    "EXPORT", "IMPORT", "LOCK", "UNLOCK", "START", "COMMIT", "ROLLBACK", "UNDROP", "DFS",
 ];
 
 /// Reads statements separated by `;`. Text without a statement gives none.
@@ -45,6 +47,15 @@ pub fn parse_predicate(text: &str) -> Result<Expr> {
     let expr = expression::condition(&mut parser)?;
     parser.expect_end("an operator or the end of the condition")?;
     Ok(expr)
+}
+
+/// Reads the name of a table as a command line has it: `name`, `database.name` or `catalog.database.name`; `None` if it is
+/// something else, such as a path.
+pub fn parse_table_name(text: &str) -> Option<Vec<String>> {
+    let tokens = token::tokenize(text).ok()?;
+    let mut parser = Parser::new(text, &tokens);
+    let parts = parser.dotted_name("a name").ok()?;
+    parser.at_end().then_some(parts)
 }
 
 fn statement(text: &str, tokens: &[Token]) -> Result<Statement> {
@@ -85,13 +96,25 @@ fn kind(p: &mut Parser<'_>) -> Result<Option<StatementKind>> {
             Some(altered) => altered,
             None => return Ok(None),
         },
-        "CREATE" => match create::statement(p)? {
-            Some(created) => created,
-            None => return Ok(None),
-        },
+        "CREATE" | "REPLACE" => {
+            if word == "CREATE"
+                && let Some(created) = catalog::create_database(p)?
+            {
+                return Ok(Some(created));
+            }
+            match create::statement(p, word == "REPLACE")? {
+                Some(created) => created,
+                None => return Ok(None),
+            }
+        }
+        _ if is_describe => return catalog::describe(p),
+        "SHOW" => return catalog::show(p),
+        "DROP" => return catalog::drop(p),
+        "USE" => return catalog::use_database(p),
+        "COMMENT" => return catalog::comment(p),
         "SET" => return set(p).map(Some),
         "RESET" => return reset(p).map(Some),
-        "DESCRIBE" | "DESC" | "SHOW" | "ALTER" | "(" => return Ok(None),
+        "ALTER" | "(" => return Ok(None),
         _ if QUERIES.contains(&word.as_str()) => return Ok(None),
         _ => {
             let expected = match nearest(&word, OURS.into_iter().chain(QUERIES)) {
@@ -211,7 +234,7 @@ fn show_properties(p: &mut Parser<'_>) -> Result<(TableRef, StatementOp)> {
     Ok((table, StatementOp::ShowProperties { key }))
 }
 
-/// `ALTER TABLE t SET | UNSET TBLPROPERTIES … | CLUSTER BY …`; `None` for other ALTER TABLE statements.
+/// What follows ALTER TABLE; `None` for statements that are not for us.
 fn alter(p: &mut Parser<'_>) -> Result<Option<(TableRef, StatementOp)>> {
     let table = table(p)?;
     if p.eat_words(&["CLUSTER", "BY"]) {
@@ -219,10 +242,13 @@ fn alter(p: &mut Parser<'_>) -> Result<Option<(TableRef, StatementOp)>> {
         p.expect_end("the end of the statement")?;
         return Ok(Some((table, StatementOp::ClusterBy { columns })));
     }
+    if let Some(change) = alter::change(p)? {
+        return Ok(Some((table, StatementOp::Alter(change))));
+    }
     let is_set = p.eat_words(&["SET", "TBLPROPERTIES"]);
     if !is_set && !p.eat_words(&["UNSET", "TBLPROPERTIES"]) {
         return if p.at_end() {
-            Err(p.unexpected("SET TBLPROPERTIES, UNSET TBLPROPERTIES or CLUSTER BY"))
+            Err(p.unexpected("ADD, ALTER, RENAME or DROP COLUMN, SET or UNSET TBLPROPERTIES, or CLUSTER BY"))
         } else {
             Ok(None)
         };

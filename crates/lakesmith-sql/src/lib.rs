@@ -7,6 +7,8 @@
 //!
 //! Statements that need a query engine (SELECT, INSERT, CREATE TABLE … AS SELECT …) are recognised and carried as text.
 
+mod alter;
+mod catalog;
 mod column_type;
 mod create;
 mod diagnostic;
@@ -26,8 +28,11 @@ mod token;
 mod vacuum;
 
 pub use diagnostic::render_snippet;
-pub use grammar::{parse, parse_predicate};
+pub use grammar::{parse, parse_predicate, parse_table_name};
 pub use operation::to_operation;
 pub use settings::{Settings, is_secret_setting, shown};
 pub use settings_table::{Setting, readable as readable_setting, settings_reference};
-pub use statement::{CreateClauses, Predicate, Span, Statement, StatementKind, StatementOp, TableRef, VacuumClauses};
+pub use statement::{
+    CatalogStatement, CreateClauses, Predicate, Span, Statement, StatementKind, StatementOp, TableRef, VacuumClauses,
+};
+pub use suggest::nearest;

@@ -3,8 +3,8 @@
 use lakesmith_core::Result;
 use lakesmith_core::layout::Curve;
 use lakesmith_core::op::{
-    AlterProperties, ClusterBy, CreateTable, HistoryOptions, Operation, OptimizeOptions, OrderBy, ReorgOptions,
-    RestoreOptions, TimeTravel, VacuumOptions,
+    AlterProperties, AlterTable, ClusterBy, CreateTable, HistoryOptions, Operation, OptimizeOptions, OrderBy,
+    ReorgOptions, RestoreOptions, TimeTravel, VacuumOptions,
 };
 
 use crate::settings::Settings;
@@ -55,6 +55,9 @@ pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> 
             user_metadata: settings.user_metadata(),
             dry_run: false,
         }),
+        StatementOp::Alter(change) => {
+            Operation::AlterTable(AlterTable { change: change.clone(), user_metadata: settings.user_metadata() })
+        }
         StatementOp::ClusterBy { columns } => {
             Operation::ClusterBy(ClusterBy { columns: columns.clone(), user_metadata: settings.user_metadata() })
         }
@@ -63,12 +66,25 @@ pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> 
             timestamp_text: timestamp_text.clone(),
             ..settings.restore_options()?
         }),
+        StatementOp::ShowColumns => Operation::ShowColumns,
+        StatementOp::ShowCreate => Operation::ShowCreate,
+        StatementOp::Describe { extended } => Operation::DescribeTable { extended: *extended },
+        StatementOp::DescribeColumn { column } => Operation::DescribeColumn(column.clone()),
         StatementOp::CreateTable(clauses) => {
-            let CreateClauses { if_not_exists, schema, partition_by, cluster_by, comment, properties, location } =
-                clauses.as_ref().clone();
+            let CreateClauses {
+                if_not_exists,
+                replacing,
+                schema,
+                partition_by,
+                cluster_by,
+                comment,
+                properties,
+                location,
+            } = clauses.as_ref().clone();
             Operation::CreateTable(CreateTable {
                 schema,
                 if_not_exists,
+                replacing,
                 partition_by,
                 cluster_by,
                 comment,

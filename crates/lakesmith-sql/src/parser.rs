@@ -30,6 +30,16 @@ impl<'a> Parser<'a> {
         Self { text, tokens, end, at: 0, depth: 0, operators: 0 }
     }
 
+    /// How many tokens were taken.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// A cursor over the tokens from `start` to `end` alone.
+    pub(crate) fn between(&self, start: usize, end: usize) -> Parser<'a> {
+        Parser::new(self.text, self.tokens.get(start..end).unwrap_or_default())
+    }
+
     /// The token `ahead` of the next.
     pub(crate) fn peek_at(&self, ahead: usize) -> &Token {
         self.tokens.get(self.at + ahead).unwrap_or(&self.end)

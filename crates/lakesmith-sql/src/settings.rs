@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use lakesmith_core::op::{
     Compat, CubeSizes, FileSizes, OptimizeOptions, ReorgOptions, RestoreOptions, RewriteLimits, VacuumMode,
-    VacuumOptions,
+    VacuumOptions, WarehouseOptions,
 };
 use lakesmith_core::units::parse_duration_ms;
 use lakesmith_core::{Error, Result};
@@ -14,8 +14,8 @@ use crate::settings_table::{
     self as table, ALLOW_ARBITRARY, BATCH_SIZE, CLUSTERING_BUDGET, COMMIT_TIMEOUT, COMPAT, CUBE_MIN_SIZE,
     CUBE_TARGET_SIZE, DECLARATIONS, EXTENDED_COLUMNS, FORCE, MAX_DELETED_ROWS_RATIO, MAX_FILE_SIZE,
     MAX_RECORDS_PER_FILE, MEMORY, MIN_FILE_SIZE, NO_WRITERS, PARQUET_CODEC, RESET_TRANSACTIONS, RETENTION_CHECK,
-    ROW_GROUP_ROWS, SPILL_FOLDER, THREADS, USER_METADATA, VACUUM_LITE_ENABLED, VACUUM_LOGGING, VERIFY,
-    ZORDER_STATS_CHECK,
+    ROW_GROUP_ROWS, SPARK_WAREHOUSE, SPILL_FOLDER, THREADS, USER_METADATA, VACUUM_LITE_ENABLED, VACUUM_LOGGING, VERIFY,
+    WAREHOUSE, ZORDER_STATS_CHECK,
 };
 use crate::suggest::nearest;
 
@@ -131,6 +131,12 @@ impl Settings {
     /// Text kept with every commit; an empty one is none, as in Spark.
     pub fn user_metadata(&self) -> Option<String> {
         self.get(USER_METADATA).filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
+    /// Where names are looked up.
+    pub fn warehouse(&self) -> WarehouseOptions {
+        let said = [WAREHOUSE, SPARK_WAREHOUSE].into_iter().filter_map(|key| self.trimmed(key)).find(|v| !v.is_empty());
+        said.map_or_else(WarehouseOptions::default, |location| WarehouseOptions { location: location.to_owned() })
     }
 
     /// Whose habits are followed.

@@ -1,6 +1,8 @@
 //! Every session setting, declared once: its key, meaning, default and the values that it takes.
 
-use lakesmith_core::op::{Compat, CubeSizes, FileSizes, OptimizeOptions, RestoreOptions, RewriteLimits, VacuumOptions};
+use lakesmith_core::op::{
+    Compat, CubeSizes, FileSizes, OptimizeOptions, RestoreOptions, RewriteLimits, VacuumOptions, WarehouseOptions,
+};
 use lakesmith_core::units::{bytes_text, duration_text, parse_bytes, parse_duration_ms};
 use lakesmith_core::{Error, Result};
 
@@ -31,6 +33,8 @@ pub(crate) const CUBE_TARGET_SIZE: &str =
     "spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.targetCubeSize";
 pub(crate) const CLUSTERING_BUDGET: &str = "lakesmith.clustering.budget";
 pub(crate) const SPILL_FOLDER: &str = "lakesmith.spillDir";
+pub(crate) const WAREHOUSE: &str = "lakesmith.warehouse";
+pub(crate) const SPARK_WAREHOUSE: &str = "spark.sql.warehouse.dir";
 pub(crate) const EXTENDED_COLUMNS: &str = "lakesmith.sql.extendedColumns";
 
 /// One setting, for documentation.
@@ -87,7 +91,7 @@ const UTC: Takes = Takes::OneOf(&["UTC", "Z", "GMT", "Etc/UTC", "+00:00", "UTC+0
 
 const CODECS: Takes = Takes::OneOf(&["snappy", "zstd", "gzip", "lz4", "brotli", "lz4_raw", "none", "uncompressed"]);
 
-pub(crate) const DECLARATIONS: [Declaration; 27] = [
+pub(crate) const DECLARATIONS: [Declaration; 29] = [
     Declaration {
         key: MAX_FILE_SIZE,
         takes: Takes::Bytes(1),
@@ -246,6 +250,18 @@ pub(crate) const DECLARATIONS: [Declaration; 27] = [
         takes: Takes::Boolean,
         default: || "false".into(),
         meaning: "true: VACUUM without FULL or LITE means LITE",
+    },
+    Declaration {
+        key: WAREHOUSE,
+        takes: Takes::Text,
+        default: || WarehouseOptions::default().location,
+        meaning: "Folder in which tables are found and made by name: a folder a database, and in it one a table",
+    },
+    Declaration {
+        key: SPARK_WAREHOUSE,
+        takes: Takes::Text,
+        default: || WarehouseOptions::default().location,
+        meaning: "The same under Spark's name; lakesmith.warehouse wins over it",
     },
     Declaration {
         key: EXTENDED_COLUMNS,

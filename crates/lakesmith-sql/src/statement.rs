@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lakesmith_core::op::{Inventory, TimeTravel, VacuumMode};
+use lakesmith_core::op::{Inventory, Replacing, TableChange, TimeTravel, VacuumMode};
 use lakesmith_core::predicate::Expr;
 use lakesmith_core::table::Schema;
 
@@ -44,6 +44,8 @@ pub enum StatementKind {
         /// The operation.
         op: StatementOp,
     },
+    /// A statement about names.
+    Catalog(CatalogStatement),
     /// `SET key = value`, `SET key` (no value) and `SET` (no key).
     Set {
         /// Key.
@@ -72,6 +74,62 @@ pub enum TableRef {
     Name(Vec<String>),
 }
 
+/// Statements about databases and the names of tables. Names are parts; an empty one is the database in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CatalogStatement {
+    /// CREATE DATABASE
+    CreateDatabase {
+        /// The database.
+        name: Vec<String>,
+        /// IF NOT EXISTS
+        if_not_exists: bool,
+        /// COMMENT
+        comment: Option<String>,
+    },
+    /// DROP DATABASE
+    DropDatabase {
+        /// The database.
+        name: Vec<String>,
+        /// IF EXISTS
+        if_exists: bool,
+        /// CASCADE: with all of its tables.
+        cascade: bool,
+    },
+    /// DESCRIBE DATABASE
+    DescribeDatabase {
+        /// The database.
+        name: Vec<String>,
+        /// EXTENDED
+        extended: bool,
+    },
+    /// USE
+    Use {
+        /// A database, a catalog and a database, or a catalog.
+        name: Vec<String>,
+    },
+    /// SHOW DATABASES
+    ShowDatabases {
+        /// The catalog.
+        within: Vec<String>,
+        /// LIKE
+        like: Option<String>,
+    },
+    /// SHOW TABLES
+    ShowTables {
+        /// The database.
+        database: Vec<String>,
+        /// LIKE
+        like: Option<String>,
+    },
+    /// DROP TABLE
+    DropTable {
+        /// The table.
+        table: TableRef,
+        /// IF EXISTS
+        if_exists: bool,
+    },
+}
+
 /// A WHERE clause and its source text.
 pub type Predicate = (Expr, String);
 
@@ -93,7 +151,9 @@ pub struct VacuumClauses {
 pub struct CreateClauses {
     /// IF NOT EXISTS
     pub if_not_exists: bool,
-    /// The columns.
+    /// OR REPLACE
+    pub replacing: Replacing,
+    /// The columns; none: those of the table at the location.
     pub schema: Schema,
     /// PARTITIONED BY
     pub partition_by: Vec<String>,
@@ -147,10 +207,26 @@ pub enum StatementOp {
         /// IF EXISTS
         if_exists: bool,
     },
+    /// ALTER TABLE of columns and constraints.
+    Alter(TableChange),
     /// ALTER TABLE … CLUSTER BY
     ClusterBy {
         /// Columns as parts of their paths; none: CLUSTER BY NONE.
         columns: Vec<Vec<String>>,
+    },
+    /// SHOW COLUMNS
+    ShowColumns,
+    /// SHOW CREATE TABLE
+    ShowCreate,
+    /// DESCRIBE TABLE
+    Describe {
+        /// EXTENDED
+        extended: bool,
+    },
+    /// DESCRIBE TABLE t column
+    DescribeColumn {
+        /// The column.
+        column: String,
     },
     /// CREATE TABLE from column definitions.
     CreateTable(Box<CreateClauses>),

@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest of some names.
 
 /// The candidate nearest to `name` by edit distance, case aside, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let allowed = (name.chars().count() / 3).max(2);
     candidates

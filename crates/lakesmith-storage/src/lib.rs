@@ -7,6 +7,7 @@
 
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
 
+mod children;
 #[cfg(feature = "testsuite")]
 pub mod conformance;
 pub mod control;
@@ -29,6 +30,7 @@ pub mod sweep;
 mod upload;
 pub mod world;
 
+pub use children::Children;
 pub use control::{Cancel, NoProgress, Progress};
 pub use failure::credentials_missing;
 pub use location::Location;
@@ -39,8 +41,8 @@ pub use spill::SpillWriter;
 pub use store::{ObjectInfo, PutOutcome, Store};
 pub use survey::{ListedEntry, Survey, Surveyor, still_listed, survey};
 pub use sweep::{
-    CheckpointProof, NOTES_FOLDER, Renewal, SweepPlan, SweepReport, Swept, SweptOutcome, UncommittedProof, sweep,
-    sweep_with,
+    CheckpointProof, DroppedTableProof, NOTES_FOLDER, Renewal, SweepPlan, SweepReport, Swept, SweptOutcome,
+    UncommittedProof, sweep, sweep_with,
 };
 pub use upload::Upload;
 pub use world::{FixedWorld, SystemWorld, World};

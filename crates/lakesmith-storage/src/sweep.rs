@@ -1,5 +1,7 @@
 //! The only code that deletes. It takes a [`SweepPlan`], and a plan cannot be made without its proof.
 
+mod dropped;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -19,6 +21,8 @@ use crate::local::remove_empty_folder;
 use crate::local::temporary::{ABANDONED_AFTER, is_temporary};
 use crate::location::{Location, Scheme};
 use crate::store::{ObjectInfo, Store};
+
+pub use dropped::DroppedTableProof;
 
 /// Objects sent in one go; S3 takes no more in a request.
 const BATCH: usize = 1000;
@@ -62,6 +66,10 @@ enum Targets {
     Stages(Vec<BTreeSet<Location>>),
     /// Each one is judged by the rule right before it goes.
     Judged(Box<Judged>),
+    /// Everything of the table at this place.
+    Dropped(Location),
+    /// This folder and those below it, as far as they hold nothing.
+    EmptyFolders(Location),
 }
 
 #[derive(Clone)]
@@ -155,11 +163,11 @@ impl SweepPlan {
         Ok(Self::of_stages(stages))
     }
 
-    /// The proven objects in the order in which they go; none of a plan that judges a listing.
+    /// The proven objects in the order in which they go; none of a plan that goes by a listing.
     pub fn objects(&self) -> impl Iterator<Item = &Location> {
         let stages = match &self.targets {
             Targets::Stages(stages) => stages.as_slice(),
-            Targets::Judged(_) => &[],
+            Targets::Judged(_) | Targets::Dropped(_) | Targets::EmptyFolders(_) => &[],
         };
         stages.iter().flatten()
     }
@@ -278,6 +286,8 @@ pub async fn sweep_with(
             Ok(())
         }
         Targets::Judged(judged) => sweep_judged(store, *judged, cancel, each).await,
+        Targets::Dropped(root) => dropped::sweep_dropped(store, &root, cancel, each).await,
+        Targets::EmptyFolders(root) => dropped::remove_empty(store, &root, each).await,
     }
 }
 

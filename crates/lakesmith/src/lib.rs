@@ -12,6 +12,7 @@
 //! # }
 //! ```
 
+mod catalog;
 mod demo;
 mod drive;
 mod ops;
@@ -22,9 +23,10 @@ mod session;
 mod sql;
 mod table_ref;
 
+pub use catalog::{Catalog, CatalogTable, Database};
 pub use demo::{DemoOptions, DemoReport, demo};
 pub use lakesmith_core::{Error, ErrorKind, Result, layout, op, plan, predicate, table, units};
-pub use lakesmith_sql::{Setting, is_secret_setting, readable_setting, render_snippet, settings_reference};
+pub use lakesmith_sql::{Setting, TableRef, is_secret_setting, readable_setting, render_snippet, settings_reference};
 pub use lakesmith_storage::{
     Cancel, FixedWorld, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World,
 };

@@ -19,7 +19,8 @@ use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_delta::DeltaTable;
 use lakesmith_storage::{Location, SpillWriter, Survey};
 
-use crate::{Session, run, table_ref};
+use crate::catalog::Target;
+use crate::{Session, run};
 
 /// A line is a path and a few numbers.
 const LINE_BYTES_MAX: u64 = 1 << 20;
@@ -171,7 +172,7 @@ pub(crate) fn apply(session: &Session, path: &Path, options: &ApplyOptions) -> R
     let root = Location::from_canonical(&header.table)
         .map_err(|e| malformed(path, 1, "the table is no canonical location").caused_by(e))?;
     if let Some(expected) = &options.table
-        && table_ref::parse(expected)? != root
+        && session.target_of_text(expected, false)?.root != root
     {
         return Err(Error::new(
             ErrorKind::Retention,
@@ -183,7 +184,7 @@ pub(crate) fn apply(session: &Session, path: &Path, options: &ApplyOptions) -> R
     let approved = Arc::new(Approved::new(header.table_id, header.configuration, header.version, keys));
     let name = header.operation.name();
     let operation = operation(session, header.operation, options, &approved)?;
-    let report = run::run(session, &root, operation)?;
+    let report = run::run(session, &Target::path(root.clone()), operation)?;
     let mut not_applied = Vec::new();
     let mut left_out = 0u64;
     read(path, &mut |entry| {

@@ -30,6 +30,10 @@ pub(crate) fn sql_rows(report: &Report, extended: bool) -> Result<Rows> {
             columns: vec!["key".into(), "value".into()],
             rows: properties.iter().map(|(k, v)| vec![k.as_str().into(), v.as_str().into()]).collect(),
         },
+        Report::Rows(r) => Rows {
+            columns: r.columns.iter().map(|c| (*c).to_owned()).collect(),
+            rows: r.rows.iter().map(|row| row.iter().map(value).collect()).collect(),
+        },
         Report::Vacuum(r) => vacuum(r, extended)?,
         Report::Restore(r) => from_objects(vec![value(&r.metrics)], &[]),
         Report::Apply(_) | Report::Health(_) | Report::Checkpoint(_) | Report::Fsck(_) | Report::Done { .. } => {

@@ -4,17 +4,28 @@ use std::time::Instant;
 
 use lakesmith_core::Result;
 use lakesmith_core::op::{Operation, Report};
-use lakesmith_storage::{Location, Store};
+use lakesmith_storage::Store;
 
+use crate::catalog::Target;
 use crate::{Session, ops};
 
-pub(crate) fn run(session: &Session, root: &Location, operation: Operation) -> Result<Report> {
-    let store = session.open(root)?;
+pub(crate) fn run(session: &Session, target: &Target, operation: Operation) -> Result<Report> {
+    let store = session.open(&target.root)?;
     let name = operation.name();
-    let span = tracing::info_span!("run", operation = name, table = %root);
+    watched(&store, target, name, || dispatch(session, &store, target, operation))
+}
+
+/// Runs the operation `name` and logs what it cost.
+pub(crate) fn watched(
+    store: &Store,
+    target: &Target,
+    name: &str,
+    work: impl FnOnce() -> Result<Report>,
+) -> Result<Report> {
+    let span = tracing::info_span!("run", operation = name, table = %target.root);
     let _entered = span.enter();
     let started = Instant::now();
-    let done = dispatch(session, &store, root, operation);
+    let done = work();
     let requests = store.requests();
     let (seconds, total) = (started.elapsed().as_secs_f64(), requests.total());
     let (bytes_read, bytes_written) = (requests.bytes_read, requests.bytes_written);
@@ -27,17 +38,23 @@ pub(crate) fn run(session: &Session, root: &Location, operation: Operation) -> R
     done
 }
 
-fn dispatch(session: &Session, store: &Store, root: &Location, operation: Operation) -> Result<Report> {
+fn dispatch(session: &Session, store: &Store, target: &Target, operation: Operation) -> Result<Report> {
+    let root = &target.root;
     match planned_only(operation) {
         Operation::Optimize(options) => ops::optimize::run(session, store, root, &options),
         Operation::Reorg(options) => ops::reorg::run(session, store, root, &options),
-        Operation::Detail(at) => ops::describe::detail(session, store, root, at),
+        Operation::Detail(at) => ops::describe::detail(session, store, target, at),
         Operation::History(options) => ops::describe::history(session, store, root, options),
         Operation::Files(at) => ops::describe::files(session, store, root, at),
-        Operation::ShowProperties(key) => ops::properties::show(session, store, root, key.as_deref()),
+        Operation::ShowProperties(key) => ops::properties::show(session, store, target, key.as_deref()),
         Operation::AlterProperties(options) => ops::properties::alter(session, store, root, &options),
+        Operation::AlterTable(options) => ops::alter_table::run(session, store, root, &options),
         Operation::ClusterBy(options) => ops::cluster_by::run(session, store, root, &options),
         Operation::CreateTable(options) => ops::create_table::run(session, store, root, &options),
+        Operation::ShowColumns => ops::describe_table::columns(session, store, target),
+        Operation::ShowCreate => ops::describe_table::create_statement(session, store, target),
+        Operation::DescribeTable { extended } => ops::describe_table::table(session, store, target, extended),
+        Operation::DescribeColumn(column) => ops::describe_table::column(session, store, target, &column),
         Operation::Checkpoint(options) => ops::checkpoint::run(session, store, root, options),
         Operation::Vacuum(options) => ops::vacuum::run(session, store, root, &options),
         Operation::Fsck(options) => ops::fsck::run(session, store, root, &options),

@@ -10,8 +10,10 @@ use lakesmith_core::{Error, Result};
 use lakesmith_sql::Settings;
 use lakesmith_storage::{Cancel, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World};
 
+use crate::catalog::Catalog;
+use crate::catalog::statements::Current;
 use crate::sql::SqlResult;
-use crate::{plan_file, run, sql, table_ref};
+use crate::{plan_file, run, sql};
 
 /// How a store is opened for a table's root; tests put faults here.
 pub type StoreOpener = Arc<dyn Fn(&Location) -> Result<Store> + Send + Sync>;
@@ -29,6 +31,8 @@ pub struct SessionOptions {
     pub progress: Arc<dyn Progress>,
     /// Clock and identifiers.
     pub world: Arc<dyn World>,
+    /// Catalogs beside the warehouse, by name.
+    pub catalogs: BTreeMap<String, Arc<dyn Catalog>>,
     /// Opens stores; `None`: from the location, the settings and the environment.
     pub store: Option<StoreOpener>,
 }
@@ -41,6 +45,7 @@ impl Default for SessionOptions {
             cancel: Cancel::default(),
             progress: Arc::new(NoProgress),
             world: Arc::new(SystemWorld),
+            catalogs: BTreeMap::new(),
             store: None,
         }
     }
@@ -51,6 +56,7 @@ pub struct Session {
     pub(crate) runtime: tokio::runtime::Runtime,
     pub(crate) settings: Settings,
     pub(crate) options: SessionOptions,
+    pub(crate) current: Current,
 }
 
 impl Session {
@@ -72,16 +78,18 @@ impl Session {
             .thread_name("lakesmith-io")
             .build()
             .map_err(|e| Error::unavailable("cannot start the I/O threads").caused_by(e))?;
-        Ok(Session { runtime, settings, options })
+        Ok(Session { runtime, settings, options, current: Current::default() })
     }
 
-    /// Runs one operation on a table, given as a path, a URL or ``delta.`…` ``.
+    /// Runs one operation on a table, given as a path, a URL, ``delta.`…` `` or a name in the warehouse; a local path that
+    /// exists wins over a name.
     ///
     /// # Errors
     /// See [`lakesmith_core::ErrorKind`]; after an error nothing further was committed.
     pub fn run(&self, table: &str, operation: Operation) -> Result<Report> {
-        let root = table_ref::parse(table)?;
-        run::run(self, &root, operation)
+        let creates = matches!(operation, Operation::CreateTable(_));
+        let target = self.target_of_text(table, creates)?;
+        run::run(self, &target, operation)
     }
 
     /// Runs SQL statements in order and hands each result to `each`; the first failure stops.

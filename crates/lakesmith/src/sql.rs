@@ -1,12 +1,13 @@
 //! Runs SQL text: statements in order, in one session.
 
-use lakesmith_core::op::Report;
+use lakesmith_core::op::{Operation, Report};
 use lakesmith_core::{Error, Result};
-use lakesmith_sql::{Statement, StatementKind};
+use lakesmith_sql::{Statement, StatementKind, TableRef};
 use serde_json::Value;
 
+use crate::catalog::statements;
 use crate::rows::{Rows, sql_rows};
-use crate::{Session, run, table_ref};
+use crate::{Session, ops, run};
 
 /// Result of one statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,10 +38,15 @@ fn run_statement(session: &mut Session, statement: &Statement) -> Result<SqlResu
     let (rows, report) = match &statement.kind {
         StatementKind::Table { table, op } => {
             let operation = lakesmith_sql::to_operation(op, &session.settings)?;
-            let root = table_ref::of_sql(table)?;
-            let report = run::run(session, &root, operation)?;
+            let report = match (operation, table) {
+                (Operation::CreateTable(options), TableRef::Name(parts)) => {
+                    ops::create_table::by_name(session, parts, &options)?
+                }
+                (operation, _) => run::run(session, &session.target(table)?, operation)?,
+            };
             (sql_rows(&report, session.settings.extended_columns())?, Some(report))
         }
+        StatementKind::Catalog(statement) => (statements::run(session, statement)?, None),
         StatementKind::Set { key, value } => (set(session, key.as_deref(), value.as_deref())?, None),
         StatementKind::Reset { key } => {
             session.settings.reset(key.as_deref());
@@ -48,9 +54,8 @@ fn run_statement(session: &mut Session, statement: &Statement) -> Result<SqlResu
         }
         StatementKind::Query { .. } => {
             return Err(Error::unsupported(
-                "this build has no query engine: OPTIMIZE, REORG, VACUUM, DESCRIBE DETAIL | HISTORY, SHOW TBLPROPERTIES, \
-                 CREATE TABLE delta.`path` (columns), ALTER TABLE … SET | UNSET TBLPROPERTIES | CLUSTER BY, SET and RESET \
-                 are available",
+                "this build has no query engine: OPTIMIZE, REORG, VACUUM, DESCRIBE, SHOW, CREATE and DROP of databases and \
+                 tables, ALTER TABLE, USE, SET and RESET are available",
             )
             .class("UNSUPPORTED_FEATURE"));
         }

@@ -1,11 +1,10 @@
 //! Tables as people name them.
 
 use lakesmith_core::{Error, Result};
-use lakesmith_sql::TableRef;
 use lakesmith_storage::Location;
 
 /// A local path in which `..` follows a link leads elsewhere than its text says: the system decides.
-fn location(text: &str) -> Result<Location> {
+pub(crate) fn location(text: &str) -> Result<Location> {
     let climbs = !Location::is_absolute(text) && text.split('/').any(|part| part == "..");
     match climbs.then(|| std::fs::canonicalize(text)) {
         Some(Ok(real)) => Location::parse(&real.to_string_lossy()),
@@ -22,18 +21,5 @@ pub(crate) fn parse(text: &str) -> Result<Location> {
             "Iceberg tables are not supported in this version; name a Delta table by its path or delta.`path`",
         )),
         None => location(text),
-    }
-}
-
-/// A table of a SQL statement.
-pub(crate) fn of_sql(table: &TableRef) -> Result<Location> {
-    match table {
-        TableRef::Path(path) => location(path),
-        TableRef::Name(parts) => Err(Error::usage(format!(
-            "the table or view `{}` cannot be found: this version has no catalog; name the table by its path, as in \
-             delta.`/path/to/table`",
-            parts.join("`.`")
-        ))
-        .class("TABLE_OR_VIEW_NOT_FOUND")),
     }
 }

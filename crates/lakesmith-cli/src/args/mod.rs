@@ -35,7 +35,8 @@ pub(crate) struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-A TABLE is a path, a URL (s3://, s3a://, gs://, abfss://, az://, file://) or delta.`path`.
+A TABLE is a path, a URL (s3://, s3a://, gs://, abfss://, az://, file://), delta.`path`, or the name of a table in the
+warehouse, as in events or sales.orders; a local path that exists wins over a name.
 
 Exit codes: 0 done (nothing to do is done), 2 usage, 3 refused by a guard, 4 conflict, 5 unsupported feature,
 130 cancelled, 1 anything else.
@@ -58,6 +59,9 @@ pub(crate) struct Shared {
     /// Set a session setting, as SQL's SET does; may be repeated (see `lakesmith config`)
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = values::setting, help_heading = "Common options")]
     pub(crate) set: Vec<(String, String)>,
+    /// Folder in which tables are found and made by name: a folder a database, and in it one a table
+    #[arg(long, global = true, value_name = "DIR", env = "LAKESMITH_WAREHOUSE", help_heading = "Common options")]
+    pub(crate) warehouse: Option<String>,
     /// No progress and no notices on stderr, only errors
     #[arg(long, short, global = true, help_heading = "Common options")]
     pub(crate) quiet: bool,
@@ -146,7 +150,7 @@ pub(crate) enum Verb {
 /// Arguments of `checkpoint`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointArgs {
-    /// Path, URL or delta.`path`
+    /// Path, URL, delta.`path` or name
     pub(crate) table: String,
     /// Delete what the log's retention no longer covers and no version that stays needs
     #[arg(long)]
@@ -159,7 +163,7 @@ pub(crate) struct CheckpointArgs {
 /// A table at a version.
 #[derive(Debug, Args)]
 pub(crate) struct AtArgs {
-    /// Path, URL or delta.`path`
+    /// Path, URL, delta.`path` or name
     pub(crate) table: String,
     /// Look at this version instead of the newest
     #[arg(long, value_name = "N", conflicts_with = "timestamp")]
@@ -183,7 +187,7 @@ impl AtArgs {
 /// Arguments of `history`.
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// Path, URL or delta.`path`
+    /// Path, URL, delta.`path` or name
     pub(crate) table: String,
     /// Newest commits at most
     #[arg(long, value_name = "N")]
@@ -221,7 +225,7 @@ pub(crate) struct ApplyArgs {
 /// Arguments of `fsck`.
 #[derive(Debug, Args)]
 pub(crate) struct FsckArgs {
-    /// Path, URL or delta.`path`
+    /// Path, URL, delta.`path` or name
     pub(crate) table: String,
     /// Compare statistics too: with the files' footers, or (`--stats=data`) with every row
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "footers")]

@@ -24,7 +24,7 @@ The old files stay readable for time travel until a vacuum removes them.";
 /// Arguments of `optimize`.
 #[derive(Debug, Args)]
 pub(crate) struct OptimizeArgs {
-    /// Path, URL or delta.`path`
+    /// Path, URL, delta.`path` or name
     pub(crate) table: String,
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
@@ -53,7 +53,7 @@ pub(crate) struct OptimizeArgs {
 /// Arguments of `reorg`.
 #[derive(Debug, Args)]
 pub(crate) struct ReorgArgs {
-    /// Path, URL or delta.`path`
+    /// Path, URL, delta.`path` or name
     pub(crate) table: String,
     /// Purge deleted rows and dropped columns (required: the only kind of reorganisation)
     #[arg(long)]

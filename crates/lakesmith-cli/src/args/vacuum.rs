@@ -18,7 +18,7 @@ Files that the log doesn't know are kept for a day at least, because a running w
 /// Arguments of `vacuum`.
 #[derive(Debug, Args)]
 pub(crate) struct VacuumArgs {
-    /// Path, URL or delta.`path`
+    /// Path, URL, delta.`path` or name
     pub(crate) table: String,
     /// Print what would be deleted, what is kept and why, and stop
     #[arg(long)]

@@ -39,7 +39,7 @@ impl Reference {
             meaning: "Which logs go to stderr, for example info or lakesmith=debug".to_owned(),
         });
         variables.sort_by(|a, b| a.name.cmp(&b.name));
-        let (fixed, set) = (settings::fixed(Some(tuning)), settings::of_session(shared));
+        let (fixed, set) = (settings::fixed(shared, Some(tuning)), settings::of_session(shared));
         let in_force = |setting: lakesmith::Setting| {
             let (value, from) = match (fixed.get(setting.key), set.get(setting.key)) {
                 (Some(value), _) => (value, flag_or_variable(setting.key, from_variables, &variables)),

@@ -47,6 +47,10 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
         Report::Properties(report) => {
             grid(out, &["key", "value"], &[], report.0.iter().map(|(k, v)| vec![k.clone(), v.clone()]))
         }
+        Report::Rows(report) => {
+            let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "NULL".to_owned());
+            grid(out, &report.columns, &[], report.rows.iter().map(|row| row.iter().map(text).collect()))
+        }
         Report::Health(report) => super::health::report(out, report),
         Report::Checkpoint(report) => checkpoint(out, report),
         Report::Vacuum(report) => vacuum::report(out, report),
@@ -61,8 +65,8 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
 /// Unavailable when it cannot be written.
 pub(crate) fn sql(out: &mut Stdout, result: &SqlResult, elapsed: Duration) -> Result<()> {
     match &result.report {
-        Some(Report::Properties(_)) | None if result.columns.is_empty() => Ok(()),
-        Some(Report::Properties(_)) | None => {
+        Some(Report::Properties(_) | Report::Rows(_)) | None if result.columns.is_empty() => Ok(()),
+        Some(Report::Properties(_) | Report::Rows(_)) | None => {
             let columns: Vec<&str> = result.columns.iter().map(String::as_str).collect();
             grid(out, &columns, &[], result.rows.iter().map(|row| row.iter().map(cell).collect()))
         }

@@ -13,13 +13,28 @@ pub struct ClusterBy {
     pub user_metadata: Option<String>,
 }
 
+/// What CREATE TABLE may do with a table that is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Replacing {
+    /// CREATE TABLE
+    #[default]
+    Never,
+    /// CREATE OR REPLACE TABLE
+    IfThere,
+    /// REPLACE TABLE: there must be one.
+    Only,
+}
+
 /// CREATE TABLE from column definitions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CreateTable {
-    /// The columns; physical names equal the logical ones, and no field has an id.
+    /// The columns; physical names equal the logical ones, and no field has an id. None: those of the table that lies at the
+    /// location already.
     pub schema: Schema,
     /// IF NOT EXISTS: a table that is there already is no error, whatever its columns.
     pub if_not_exists: bool,
+    /// OR REPLACE
+    pub replacing: Replacing,
     /// Partition columns, in any case.
     pub partition_by: Vec<String>,
     /// Clustering columns, in any case; empty: none.

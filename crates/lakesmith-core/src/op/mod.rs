@@ -1,5 +1,7 @@
 //! The whole vocabulary of the shells: one options struct and one report an operation.
 
+pub mod alter;
+pub mod catalog;
 pub mod checkpoint;
 pub mod ddl;
 pub mod describe;
@@ -12,8 +14,10 @@ pub mod properties;
 pub mod restore;
 pub mod vacuum;
 
+pub use alter::{AddedColumn, AlterTable, ColumnChange, ColumnDefault, Position, TableChange};
+pub use catalog::{TableName, TextRows, WarehouseOptions};
 pub use checkpoint::{CheckpointOptions, CheckpointReport, ExpiredLogFile, LogCleanupReport};
-pub use ddl::{ClusterBy, CreateTable};
+pub use ddl::{ClusterBy, CreateTable, Replacing};
 pub use describe::{DetailReport, FileEntry, FilesReport, HistoryEntry, HistoryOptions, HistoryReport, TimeTravel};
 pub use entries::{EntryList, EntrySource};
 pub use fsck::{FsckFinding, FsckOptions, FsckReport, StatisticsCheck};
@@ -51,10 +55,23 @@ pub enum Operation {
     ShowProperties(Option<String>),
     /// ALTER TABLE … SET | UNSET TBLPROPERTIES
     AlterProperties(AlterProperties),
+    /// ALTER TABLE of columns and constraints.
+    AlterTable(AlterTable),
     /// ALTER TABLE … CLUSTER BY
     ClusterBy(ClusterBy),
     /// CREATE TABLE from column definitions.
     CreateTable(CreateTable),
+    /// SHOW COLUMNS
+    ShowColumns,
+    /// SHOW CREATE TABLE
+    ShowCreate,
+    /// DESCRIBE TABLE
+    DescribeTable {
+        /// EXTENDED
+        extended: bool,
+    },
+    /// DESCRIBE TABLE of one column.
+    DescribeColumn(String),
     /// Writes a checkpoint of the newest version, and cleans up the log if asked to.
     Checkpoint(CheckpointOptions),
     /// VACUUM
@@ -77,8 +94,12 @@ impl Operation {
             Operation::Health(_) => "health",
             Operation::ShowProperties(_) => "show properties",
             Operation::AlterProperties(_) => "alter properties",
+            Operation::AlterTable(_) => "alter table",
             Operation::ClusterBy(_) => "cluster by",
             Operation::CreateTable(_) => "create table",
+            Operation::ShowColumns => "show columns",
+            Operation::ShowCreate => "show create table",
+            Operation::DescribeTable { .. } | Operation::DescribeColumn(_) => "describe table",
             Operation::Checkpoint(_) => "checkpoint",
             Operation::Vacuum(_) => "vacuum",
             Operation::Fsck(_) => "fsck",
@@ -103,6 +124,8 @@ pub enum Report {
     Health(Box<HealthReport>),
     /// SHOW TBLPROPERTIES
     Properties(PropertiesReport),
+    /// SHOW COLUMNS, SHOW CREATE TABLE and DESCRIBE TABLE
+    Rows(TextRows),
     /// VACUUM
     Vacuum(Box<VacuumReport>),
     /// A plan that was carried out from a file.

@@ -124,6 +124,13 @@ pub(super) struct Binder<'a> {
     pub(super) now_micros: i64,
 }
 
+impl Binder<'static> {
+    /// For expressions without columns.
+    pub(super) fn without_columns(now_micros: i64) -> Self {
+        Self { columns: Vec::new(), names: &[], now_micros }
+    }
+}
+
 impl Binder<'_> {
     fn position(&self, parts: &[String]) -> Option<usize> {
         let [name] = parts else { return None };
@@ -132,7 +139,7 @@ impl Binder<'_> {
     }
 
     /// Names come first, as in Spark: a wrong type beside a wrong column is the lesser error.
-    fn check_columns(&self, expr: &Expr) -> Result<()> {
+    pub(super) fn check_columns(&self, expr: &Expr) -> Result<()> {
         let mut pending = vec![expr];
         while let Some(expr) = pending.pop() {
             match expr {

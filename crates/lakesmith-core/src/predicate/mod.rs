@@ -11,6 +11,7 @@ mod bind;
 mod calendar;
 mod cast;
 mod coerce;
+mod constant;
 mod date_pattern;
 mod display;
 mod eval;
@@ -23,6 +24,7 @@ mod time_functions;
 use crate::table::{DataType, Scalar};
 
 pub use bind::{BoundPredicate, bind_partition_predicate};
+pub use constant::check_default;
 pub use temporal_text::{parse_date, parse_timestamp};
 
 /// An expression. Built by the SQL parser; evaluated over a partition's values.

@@ -1,4 +1,5 @@
-use lakesmith_sql::{StatementKind, StatementOp, TableRef, parse};
+use lakesmith_core::op::Replacing;
+use lakesmith_sql::{CatalogStatement, StatementKind, StatementOp, TableRef, parse};
 
 fn one(text: &str) -> StatementKind {
     let mut all = parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
@@ -132,14 +133,18 @@ fn statements_for_an_engine_are_carried_as_text() {
         "insert into t values (1)",
         "DELETE FROM t",
         "MERGE INTO t USING s ON a = b WHEN MATCHED THEN DELETE",
-        "CREATE TABLE t (a INT)",
-        "DROP TABLE t",
-        "DESCRIBE t",
-        "DESCRIBE EXTENDED t",
-        "DESCRIBE history.t",
-        "SHOW TABLES",
-        "ALTER TABLE t ADD COLUMNS (a INT)",
         "ALTER TABLE t SET LOCATION 'x'",
+        "CREATE TABLE t AS SELECT 1",
+        "CREATE TABLE t USING delta PARTITIONED BY (a) AS SELECT 1 AS a, 2 AS b",
+        "CREATE OR REPLACE TABLE t AS SELECT 1",
+        "CREATE TABLE t LIKE u",
+        "CREATE VIEW v AS SELECT 1",
+        "DROP VIEW v",
+        "DESCRIBE SELECT 1",
+        "DESCRIBE FUNCTION abs",
+        "DESCRIBE t PARTITION (a = 1)",
+        "SHOW FUNCTIONS",
+        "COMMENT ON COLUMN t.a IS 'x'",
     ] {
         assert_eq!(one(text), StatementKind::Query { text: text.into() });
     }
@@ -156,4 +161,95 @@ fn scripts_split_into_statements_with_their_places() {
     }
     assert_eq!((all[0].span.end_line, all[0].span.end_column), (1, 25));
     assert!(parse(" -- nothing\n ; /* */").unwrap().is_empty());
+}
+
+fn names(parts: &[&str]) -> Vec<String> {
+    parts.iter().map(|p| (*p).to_owned()).collect()
+}
+
+#[test]
+fn databases_in_each_of_sparks_words() {
+    for word in ["DATABASE", "schema", "NAMESPACE"] {
+        let create = format!("CREATE {word} IF NOT EXISTS a.`b c` COMMENT 'x'");
+        let expected = CatalogStatement::CreateDatabase {
+            name: names(&["a", "b c"]),
+            if_not_exists: true,
+            comment: Some("x".into()),
+        };
+        assert_eq!(one(&create), StatementKind::Catalog(expected));
+        let drop = CatalogStatement::DropDatabase { name: names(&["a"]), if_exists: true, cascade: true };
+        assert_eq!(one(&format!("DROP {word} IF EXISTS a CASCADE")), StatementKind::Catalog(drop));
+        let drop = CatalogStatement::DropDatabase { name: names(&["a"]), if_exists: false, cascade: false };
+        assert_eq!(one(&format!("DROP {word} a RESTRICT")), StatementKind::Catalog(drop));
+        let describe = CatalogStatement::DescribeDatabase { name: names(&["a"]), extended: true };
+        assert_eq!(one(&format!("DESC {word} EXTENDED a")), StatementKind::Catalog(describe));
+        assert_eq!(
+            one(&format!("USE {word} a")),
+            StatementKind::Catalog(CatalogStatement::Use { name: names(&["a"]) })
+        );
+        let like = Some("a*".to_owned());
+        let show = CatalogStatement::ShowDatabases { within: vec![], like };
+        assert_eq!(one(&format!("SHOW {word}S LIKE 'a*'")), StatementKind::Catalog(show.clone()));
+        assert_eq!(one(&format!("SHOW {word}S 'a*'")), StatementKind::Catalog(show));
+    }
+    assert_eq!(one("USE c.d"), StatementKind::Catalog(CatalogStatement::Use { name: names(&["c", "d"]) }));
+    assert_eq!(one("USE database"), StatementKind::Catalog(CatalogStatement::Use { name: names(&["database"]) }));
+}
+
+#[test]
+fn tables_by_name() {
+    let show = CatalogStatement::ShowTables { database: names(&["a"]), like: Some("x".into()) };
+    assert_eq!(one("SHOW TABLES FROM a LIKE 'x'"), StatementKind::Catalog(show));
+    let table = TableRef::Name(names(&["a", "t"]));
+    let drop = CatalogStatement::DropTable { table: table.clone(), if_exists: true };
+    assert_eq!(one("DROP TABLE IF EXISTS a.t PURGE"), StatementKind::Catalog(drop));
+    for (text, op) in [
+        ("SHOW COLUMNS IN a.t", StatementOp::ShowColumns),
+        ("SHOW COLUMNS FROM t IN a", StatementOp::ShowColumns),
+        ("SHOW COLUMNS FROM a.t FROM A", StatementOp::ShowColumns),
+        ("SHOW CREATE TABLE a.t", StatementOp::ShowCreate),
+        ("DESCRIBE a.t", StatementOp::Describe { extended: false }),
+        ("DESC TABLE EXTENDED a.t", StatementOp::Describe { extended: true }),
+        ("DESCRIBE FORMATTED a.t", StatementOp::Describe { extended: true }),
+        ("DESCRIBE a.t id", StatementOp::DescribeColumn { column: "id".into() }),
+    ] {
+        let StatementKind::Table { table: found, op: read } = one(text) else { panic!("{text}") };
+        let TableRef::Name(parts) = &found else { panic!("{text}") };
+        assert!(parts.join(".").eq_ignore_ascii_case("a.t"), "{text}: {found:?}");
+        assert_eq!(read, op, "{text}");
+    }
+    for (text, replacing) in [
+        ("CREATE TABLE a.t (x INT)", Replacing::Never),
+        ("CREATE OR REPLACE TABLE a.t (x INT) USING delta", Replacing::IfThere),
+        ("REPLACE TABLE a.t (x INT)", Replacing::Only),
+        ("CREATE TABLE a.t USING delta LOCATION '/x'", Replacing::Never),
+    ] {
+        match one(text) {
+            StatementKind::Table { table: found, op: StatementOp::CreateTable(clauses) } => {
+                assert_eq!((&found, clauses.replacing), (&table, replacing), "{text}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn names_that_are_not_understood_are_shown() {
+    for (text, class) in [
+        ("CREATE DATABASE", "PARSE_SYNTAX_ERROR"),
+        ("CREATE DATABASE a LOCATION '/x'", "UNSUPPORTED_FEATURE"),
+        ("DROP DATABASE a b", "PARSE_SYNTAX_ERROR"),
+        ("DROP TABLE", "PARSE_SYNTAX_ERROR"),
+        ("USE", "PARSE_SYNTAX_ERROR"),
+        ("SHOW TABLES LIKE", "PARSE_SYNTAX_ERROR"),
+        ("SHOW COLUMNS a", "PARSE_SYNTAX_ERROR"),
+        ("SHOW COLUMNS IN a.t FROM b", "SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE"),
+        ("DESCRIBE t a.b", "UNSUPPORTED_FEATURE"),
+        ("CREATE TABLE t", "PARSE_SYNTAX_ERROR"),
+        ("CREATE TABLE t USING delta", "PARSE_SYNTAX_ERROR"),
+        ("CREATE OR REPLACE TABLE IF NOT EXISTS t (a INT)", "PARSE_SYNTAX_ERROR"),
+        ("CREATE TABLE t (a INT) USING parquet", "PARSE_SYNTAX_ERROR"),
+    ] {
+        assert_eq!(parse(text).unwrap_err().class_name(), class, "{text}");
+    }
 }

@@ -7,14 +7,16 @@ use lakesmith_storage::{Location, Store};
 
 use super::{iso, load};
 use crate::Session;
+use crate::catalog::Target;
 
-pub(crate) fn detail(session: &Session, store: &Store, root: &Location, at: TimeTravel) -> Result<Report> {
+pub(crate) fn detail(session: &Session, store: &Store, target: &Target, at: TimeTravel) -> Result<Report> {
+    let root = &target.root;
     let table = load(session, store, root, at, true)?;
     let state = &table.state;
     Ok(Report::Detail(Box::new(DetailReport {
         format: "delta".into(),
         id: state.id.clone(),
-        name: state.name.clone(),
+        name: target.name.as_ref().map(ToString::to_string).or_else(|| state.name.clone()),
         description: state.description.clone(),
         location: spark_uri(root),
         created_at: state.created_ms.map(iso),

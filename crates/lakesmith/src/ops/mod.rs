@@ -1,9 +1,11 @@
 //! One file an operation: load, plan, drive, report.
 
+pub(crate) mod alter_table;
 pub(crate) mod checkpoint;
 pub(crate) mod cluster_by;
 pub(crate) mod create_table;
 pub(crate) mod describe;
+pub(crate) mod describe_table;
 pub(crate) mod fsck;
 pub(crate) mod health;
 pub(crate) mod optimize;

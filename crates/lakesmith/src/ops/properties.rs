@@ -10,10 +10,28 @@ use lakesmith_storage::{Location, Store};
 
 use super::{json_text, load};
 use crate::Session;
+use crate::catalog::Target;
 use crate::drive::ENGINE_INFO;
 
-pub(crate) fn show(session: &Session, store: &Store, root: &Location, key: Option<&str>) -> Result<Report> {
-    let table = load(session, store, root, TimeTravel::Latest, false)?;
+pub(crate) fn show(session: &Session, store: &Store, target: &Target, key: Option<&str>) -> Result<Report> {
+    let table = load(session, store, &target.root, TimeTravel::Latest, false)?;
+    let properties = shown(&table);
+    let properties = match key {
+        None => properties,
+        Some(key) => {
+            // Spark answers a missing key with a sentence in the value.
+            let value = properties
+                .get(key)
+                .cloned()
+                .unwrap_or_else(|| format!("Table {} does not have property: {key}", name_of(target)));
+            BTreeMap::from([(key.to_string(), value)])
+        }
+    };
+    Ok(Report::Properties(PropertiesReport(properties)))
+}
+
+/// The table's properties with those that stand for its protocol.
+pub(super) fn shown(table: &DeltaTable) -> BTreeMap<String, String> {
     let mut properties = table.state.properties.clone();
     properties.insert("delta.minReaderVersion".into(), table.state.min_reader_version.to_string());
     properties.insert("delta.minWriterVersion".into(), table.state.min_writer_version.to_string());
@@ -22,18 +40,12 @@ pub(crate) fn show(session: &Session, store: &Store, root: &Location, key: Optio
             properties.insert(format!("delta.feature.{feature}"), "supported".into());
         }
     }
-    let properties = match key {
-        None => properties,
-        Some(key) => {
-            // Spark answers a missing key with a sentence in the value.
-            let value = properties
-                .get(key)
-                .cloned()
-                .unwrap_or_else(|| format!("Table {} does not have property: {key}", super::describe::spark_uri(root)));
-            BTreeMap::from([(key.to_string(), value)])
-        }
-    };
-    Ok(Report::Properties(PropertiesReport(properties)))
+    properties
+}
+
+/// The table as Spark names it in sentences.
+fn name_of(target: &Target) -> String {
+    target.name.as_ref().map_or_else(|| super::describe::spark_uri(&target.root), ToString::to_string)
 }
 
 pub(crate) fn alter(session: &Session, store: &Store, root: &Location, options: &AlterProperties) -> Result<Report> {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
 
+mod altering;
+mod catalog;
 mod clustering;
 mod conflicts;
 mod fault_sweep;

@@ -1,0 +1,205 @@
+//! Emptying the folder of a dropped table.
+//!
+//! The log goes last, so that a drop that was interrupted leaves a table that can be named, and dropped again.
+
+use futures::TryStreamExt as _;
+use lakesmith_core::plan::sweep::Guards;
+use lakesmith_core::{Error, ErrorKind, Result};
+
+use super::{JUDGED_BATCH, LOG_FOLDER, SweepPlan, Swept, SweptOutcome, Target, Targets, delete_batch, delete_folder};
+use crate::control::Cancel;
+use crate::location::{Location, Scheme};
+use crate::store::Store;
+
+/// Listings of one folder: what a writer adds meanwhile is not chased for ever.
+const ROUNDS: usize = 3;
+
+/// Why everything in a folder may be deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DroppedTableProof {
+    /// The folder of the database in which its catalog keeps tables of its own. The table lies directly in it.
+    pub database: Location,
+}
+
+impl SweepPlan {
+    /// Everything of the table at `root`, which its catalog owns, and then the empty folders.
+    ///
+    /// # Errors
+    /// `Internal` if the folder is not directly in the database's; `Retention` if another table lies inside, or metadata
+    /// of another format by which somebody may still read the files; `Unavailable`.
+    pub async fn dropped_table(store: &Store, root: &Location, proof: &DroppedTableProof) -> Result<SweepPlan> {
+        let hidden = root.file_name().starts_with(['_', '.']);
+        if root.parent().as_ref() != Some(&proof.database) || hidden {
+            return Err(Error::internal("a folder that is no table of the database was to be dropped")
+                .with("path", root)
+                .with("database", &proof.database));
+        }
+        let mut guards = Guards::default();
+        let mut listed = store.list_stream(root);
+        while let Some(object) = listed.try_next().await? {
+            guards.note(object.location.relative_to(root).unwrap_or_default());
+        }
+        if let Some((folder, reason)) = guards.iter().next() {
+            return Err(Error::new(
+                ErrorKind::Retention,
+                format!(
+                    "the table's folder holds something that does not belong to it: {folder} ({reason:?}); nothing was \
+                     deleted. Move it elsewhere, or drop that table first"
+                ),
+            )
+            .with("path", root.join(folder))
+            .with("table", root));
+        }
+        Ok(SweepPlan { targets: Targets::Dropped(root.clone()) })
+    }
+
+    /// The folder and those below it, each only if it holds nothing: what a dropped database leaves on a local disk.
+    pub fn empty_folders(root: &Location) -> SweepPlan {
+        SweepPlan { targets: Targets::EmptyFolders(root.clone()) }
+    }
+}
+
+pub(super) async fn sweep_dropped(
+    store: &Store,
+    root: &Location,
+    cancel: &Cancel,
+    each: &mut dyn FnMut(Swept) -> Result<()>,
+) -> Result<()> {
+    for log in [false, true] {
+        if !empty(store, root, log, cancel, each).await? {
+            return Ok(());
+        }
+    }
+    remove_empty(store, root, each).await
+}
+
+/// Deletes the objects of the log, or all others; false if something stays.
+async fn empty(
+    store: &Store,
+    root: &Location,
+    log: bool,
+    cancel: &Cancel,
+    each: &mut dyn FnMut(Swept) -> Result<()>,
+) -> Result<bool> {
+    let in_log = |location: &Location| {
+        let path = location.relative_to(root).unwrap_or_default();
+        path == LOG_FOLDER || path.strip_prefix(LOG_FOLDER).is_some_and(|rest| rest.starts_with('/'))
+    };
+    let mut all_gone = true;
+    for _ in 0..ROUNDS {
+        let mut listed = store.list_stream(root);
+        let (mut found, mut batch) = (false, Vec::new());
+        let mut end = false;
+        while !end {
+            match listed.try_next().await? {
+                Some(object) if in_log(&object.location) == log => {
+                    batch.push(Target::new(store, object.location, None)?);
+                }
+                Some(_) => {}
+                None => end = true,
+            }
+            if batch.len() >= JUDGED_BATCH || (end && !batch.is_empty()) {
+                cancel.check()?;
+                found = true;
+                delete_batch(store, std::mem::take(&mut batch), &mut |swept| {
+                    all_gone &= swept.outcome == SweptOutcome::Gone;
+                    each(swept)
+                })
+                .await?;
+            }
+        }
+        if !found || !all_gone {
+            return Ok(all_gone);
+        }
+    }
+    Ok(all_gone)
+}
+
+/// Removes empty folders from the bottom up.
+pub(super) async fn remove_empty(
+    store: &Store,
+    root: &Location,
+    each: &mut dyn FnMut(Swept) -> Result<()>,
+) -> Result<()> {
+    if root.kind() != Scheme::File {
+        return Ok(());
+    }
+    let (mut open, mut folders) = (vec![root.clone()], Vec::new());
+    while let Some(folder) = open.pop() {
+        open.extend(store.children(&folder).await?.folders.iter().map(|name| folder.join(name)));
+        folders.push(folder);
+    }
+    for folder in folders.into_iter().rev() {
+        let target = Target::new(store, folder, None)?;
+        each(delete_folder(store, target).await)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StoreOptions;
+    use crate::sweep::sweep;
+
+    fn store(bucket: &str, names: &[&str]) -> (Store, Location, tokio::runtime::Runtime) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let root = Location::parse(&format!("memory://{bucket}/db/t")).unwrap();
+        let store = Store::open(&root, &StoreOptions::default()).unwrap();
+        for name in names {
+            runtime.block_on(store.put(&root.join(name), "x".into())).unwrap();
+        }
+        (store, root, runtime)
+    }
+
+    fn proof(root: &Location) -> DroppedTableProof {
+        DroppedTableProof { database: root.parent().unwrap() }
+    }
+
+    #[test]
+    fn everything_goes_and_neighbours_stay() {
+        let (store, root, runtime) = store("dropped", &["_delta_log/0.json", "a.parquet", "k=1/b.parquet", ".hidden"]);
+        let neighbour = root.parent().unwrap().join("t2/a.parquet");
+        runtime.block_on(store.put(&neighbour, "x".into())).unwrap();
+        let plan = runtime.block_on(SweepPlan::dropped_table(&store, &root, &proof(&root))).unwrap();
+        let report = runtime.block_on(sweep(&store, plan)).unwrap();
+        assert_eq!((report.deleted.len(), report.failed.len()), (4, 0));
+        assert_eq!(report.deleted[3], root.join("_delta_log/0.json"));
+        assert!(runtime.block_on(store.list(&root)).unwrap().is_empty());
+        assert!(runtime.block_on(store.exists(&neighbour)).unwrap());
+    }
+
+    #[test]
+    fn a_folder_that_holds_somebody_elses_is_refused() {
+        let others = ["sub/_delta_log/0.json", "metadata/v1.metadata.json", "x/metadata/v1.metadata.json"];
+        for (bucket, inside) in ["nested", "iceberg", "nested-iceberg"].into_iter().zip(others) {
+            let (store, root, runtime) = store(bucket, &["_delta_log/0.json", inside]);
+            let error = runtime.block_on(SweepPlan::dropped_table(&store, &root, &proof(&root))).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Retention, "{inside}");
+        }
+    }
+
+    #[test]
+    fn only_a_table_of_the_database_is_dropped() {
+        let (store, root, runtime) = store("elsewhere", &["_delta_log/0.json"]);
+        let elsewhere = DroppedTableProof { database: Location::parse("memory://elsewhere").unwrap() };
+        let hidden = root.parent().unwrap().join("_lakesmith");
+        for (root, proof) in [(&root, &elsewhere), (&hidden, &proof(&root))] {
+            let error = runtime.block_on(SweepPlan::dropped_table(&store, root, proof)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Internal);
+        }
+    }
+
+    #[test]
+    fn empty_folders_go_from_the_bottom_up_and_full_ones_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("d/a/b")).unwrap();
+        std::fs::create_dir_all(folder.path().join("d/c")).unwrap();
+        std::fs::write(folder.path().join("d/c/x"), "x").unwrap();
+        let root = Location::from_local_path(&folder.path().join("d")).unwrap();
+        let store = Store::open(&root, &StoreOptions::default()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(sweep(&store, SweepPlan::empty_folders(&root))).unwrap();
+        assert!(!folder.path().join("d/a").exists() && folder.path().join("d/c/x").exists());
+    }
+}

@@ -1,0 +1,103 @@
+//! Names of tables: a catalog says where the table of a name lies.
+//!
+//! ```text
+//! catalog.database.table --names--> Catalog::database, Catalog::table --> Location
+//!                                     └─ Warehouse: a folder that holds a folder for each database, and in it one a table
+//! ```
+
+mod entry;
+pub(crate) mod names;
+mod resolve;
+pub(crate) mod statements;
+mod warehouse;
+
+use lakesmith_core::Result;
+use lakesmith_storage::Location;
+
+pub(crate) use resolve::Target;
+pub(crate) use warehouse::Warehouse;
+
+/// The database that is there without having been made.
+pub(crate) const DEFAULT_DATABASE: &str = "default";
+/// The catalog that names without one belong to, under the name that it has in Spark.
+pub(crate) const DEFAULT_CATALOG: &str = "spark_catalog";
+
+/// A database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Database {
+    /// Its name, in lower case.
+    pub name: String,
+    /// What was written about it.
+    pub comment: Option<String>,
+    /// Where it keeps its tables.
+    pub location: Location,
+}
+
+/// The table of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogTable {
+    /// Its name, in lower case.
+    pub name: String,
+    /// Where it lies.
+    pub location: Location,
+    /// True if it lies in its database's own folder and is deleted when it is dropped.
+    pub managed: bool,
+}
+
+/// Knows tables by name. Names compare without regard to case. All methods block.
+pub trait Catalog: Send + Sync {
+    /// Names of all databases, sorted.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    fn databases(&self) -> Result<Vec<String>>;
+
+    /// A database; `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Unsupported` for an entry of a later format.
+    fn database(&self, name: &str) -> Result<Option<Database>>;
+
+    /// Makes a database; false if there is one of this name.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    fn create_database(&self, name: &str, comment: Option<&str>) -> Result<bool>;
+
+    /// Removes a database that has no tables any more.
+    ///
+    /// # Errors
+    /// Usage (`SCHEMA_NOT_EMPTY`) if it holds anything, `Unavailable`.
+    fn drop_database(&self, database: &Database) -> Result<()>;
+
+    /// Names of the tables, sorted.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    fn tables(&self, database: &Database) -> Result<Vec<String>>;
+
+    /// A table; `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Unsupported` for an entry of a later format.
+    fn table(&self, database: &Database, name: &str) -> Result<Option<CatalogTable>>;
+
+    /// Where a table of this name is to be made: at `location`, or in the database's folder. Nothing is written.
+    ///
+    /// # Errors
+    /// Usage if no table can have this name.
+    fn place(&self, database: &Database, name: &str, location: Option<Location>) -> Result<CatalogTable>;
+
+    /// Gives the name to a table before its first version is written; of two who want it for different places one gets it.
+    /// Again for the same place is no error, so that a creation that was interrupted can be finished.
+    ///
+    /// # Errors
+    /// Usage (`TABLE_OR_VIEW_ALREADY_EXISTS`) if another table has the name, `Unavailable`.
+    fn claim(&self, database: &Database, table: &CatalogTable) -> Result<()>;
+
+    /// Takes the name from a table, and deletes its files if it is managed.
+    ///
+    /// # Errors
+    /// `Retention` if its folder holds another table, `Unavailable` if something could not be deleted.
+    fn drop_table(&self, database: &Database, table: &CatalogTable) -> Result<()>;
+}

@@ -1,0 +1,189 @@
+//! Statements about databases and names.
+
+use std::sync::Arc;
+
+use lakesmith_core::{Error, Result};
+use lakesmith_sql::{CatalogStatement, TableRef};
+use serde_json::Value;
+
+use super::names::{check_new, database_not_found, matches, quoted};
+use super::{Catalog, DEFAULT_DATABASE, Database};
+use crate::Session;
+use crate::ops::describe::spark_uri;
+use crate::rows::Rows;
+
+/// The database that names without one belong to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Current {
+    pub catalog: String,
+    pub database: String,
+}
+
+impl Default for Current {
+    fn default() -> Self {
+        Self { catalog: super::DEFAULT_CATALOG.to_owned(), database: DEFAULT_DATABASE.to_owned() }
+    }
+}
+
+pub(crate) fn run(session: &mut Session, statement: &CatalogStatement) -> Result<Rows> {
+    match statement {
+        CatalogStatement::CreateDatabase { name, if_not_exists, comment } => {
+            create_database(session, name, *if_not_exists, comment.as_deref())?;
+        }
+        CatalogStatement::DropDatabase { name, if_exists, cascade } => {
+            drop_database(session, name, *if_exists, *cascade)?;
+        }
+        CatalogStatement::DescribeDatabase { name, extended } => return describe_database(session, name, *extended),
+        CatalogStatement::Use { name } => use_database(session, name)?,
+        CatalogStatement::ShowDatabases { within, like } => {
+            return show_databases(session, within, like.as_deref());
+        }
+        CatalogStatement::ShowTables { database, like } => return show_tables(session, database, like.as_deref()),
+        CatalogStatement::DropTable { table, if_exists } => drop_table(session, table, *if_exists)?,
+    }
+    Ok(Rows::default())
+}
+
+fn rows(columns: &[&str]) -> Rows {
+    Rows { columns: columns.iter().map(|c| (*c).to_owned()).collect(), rows: Vec::new() }
+}
+
+/// The catalog, the name of the database in it, and the database if it exists.
+fn find(session: &Session, parts: &[String]) -> Result<(Arc<dyn Catalog>, String, Option<Database>)> {
+    let (catalog, name) = session.namespace(parts)?;
+    let catalog = session.catalog(&catalog)?;
+    let database = catalog.database(&name)?;
+    Ok((catalog, name, database))
+}
+
+fn existing(session: &Session, parts: &[String]) -> Result<(Arc<dyn Catalog>, Database)> {
+    match find(session, parts)? {
+        (catalog, _, Some(database)) => Ok((catalog, database)),
+        (catalog, name, None) => Err(database_not_found(catalog.as_ref(), &name)),
+    }
+}
+
+fn create_database(session: &Session, parts: &[String], if_not_exists: bool, comment: Option<&str>) -> Result<()> {
+    let (catalog, name, there) = find(session, parts)?;
+    if there.is_none() {
+        check_new(&name)?;
+    }
+    if there.is_none() && catalog.create_database(&name, comment)? || if_not_exists {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "cannot create schema {} because it already exists; choose a different name, drop the existing schema, or add \
+         IF NOT EXISTS",
+        quoted(&[&name])
+    ))
+    .class("SCHEMA_ALREADY_EXISTS")
+    .with("database", name))
+}
+
+fn drop_database(session: &mut Session, parts: &[String], if_exists: bool, cascade: bool) -> Result<()> {
+    let (catalog, name, there) = find(session, parts)?;
+    let Some(database) = there else {
+        return if if_exists { Ok(()) } else { Err(database_not_found(catalog.as_ref(), &name)) };
+    };
+    if database.name == DEFAULT_DATABASE {
+        return Err(
+            Error::unsupported("the default database can't be dropped").class("UNSUPPORTED_FEATURE.DROP_DATABASE")
+        );
+    }
+    let tables = catalog.tables(&database)?;
+    if let (Some(first), false) = (tables.first(), cascade) {
+        return Err(Error::usage(format!(
+            "cannot drop the schema {} because it contains objects, such as the table {first}; DROP SCHEMA … CASCADE drops \
+             them, too",
+            quoted(&[&database.name])
+        ))
+        .class("SCHEMA_NOT_EMPTY")
+        .with("tables", tables.len()));
+    }
+    for table in tables {
+        session.options.cancel.check()?;
+        if let Some(table) = catalog.table(&database, &table)? {
+            catalog.drop_table(&database, &table)?;
+        }
+    }
+    catalog.drop_database(&database)?;
+    if session.current.database == database.name {
+        session.current = Current::default();
+    }
+    Ok(())
+}
+
+fn use_database(session: &mut Session, parts: &[String]) -> Result<()> {
+    if let [only] = parts
+        && session.is_catalog(only)
+    {
+        session.current = Current { catalog: only.to_lowercase(), ..Current::default() };
+        return Ok(());
+    }
+    let (catalog, _) = session.namespace(parts)?;
+    let (_, database) = existing(session, parts)?;
+    session.current = Current { catalog, database: database.name };
+    Ok(())
+}
+
+fn show_databases(session: &Session, within: &[String], like: Option<&str>) -> Result<Rows> {
+    let catalog = match within {
+        [] => session.current.catalog.clone(),
+        [catalog] if session.is_catalog(catalog) => catalog.clone(),
+        _ => {
+            return Err(
+                Error::usage(format!("there is no catalog {}", quoted(within))).class("REQUIRES_SINGLE_PART_NAMESPACE")
+            );
+        }
+    };
+    let mut shown = rows(&["namespace"]);
+    let names = session.catalog(&catalog)?.databases()?;
+    let wanted = names.into_iter().filter(|name| like.is_none_or(|pattern| matches(pattern, name)));
+    shown.rows.extend(wanted.map(|name| vec![Value::from(name)]));
+    Ok(shown)
+}
+
+fn show_tables(session: &Session, parts: &[String], like: Option<&str>) -> Result<Rows> {
+    let (catalog, database) = existing(session, parts)?;
+    let mut shown = rows(&["namespace", "tableName", "isTemporary"]);
+    let names = catalog.tables(&database)?;
+    let wanted = names.into_iter().filter(|name| like.is_none_or(|pattern| matches(pattern, name)));
+    shown.rows.extend(wanted.map(|name| vec![database.name.as_str().into(), name.into(), false.into()]));
+    Ok(shown)
+}
+
+fn describe_database(session: &Session, parts: &[String], extended: bool) -> Result<Rows> {
+    let (catalog, _) = session.namespace(parts)?;
+    let (_, database) = existing(session, parts)?;
+    let mut shown = rows(&["info_name", "info_value"]);
+    let location = spark_uri(&database.location);
+    let pairs = [
+        ("Catalog Name", Some(catalog.as_str())),
+        ("Namespace Name", Some(database.name.as_str())),
+        ("Comment", database.comment.as_deref()),
+        ("Location", Some(location.as_str())),
+        ("Properties", extended.then_some("")),
+    ];
+    shown.rows.extend(pairs.into_iter().filter_map(|(key, value)| Some(vec![key.into(), value?.into()])));
+    Ok(shown)
+}
+
+fn drop_table(session: &Session, table: &TableRef, if_exists: bool) -> Result<()> {
+    let parts = match table {
+        TableRef::Name(parts) => parts,
+        TableRef::Path(path) => {
+            return Err(Error::unsupported(format!(
+                "DROP TABLE takes a table's name: delta.`{path}` belongs to no catalog, so nothing says that its files may \
+                 be deleted; nothing was done. Delete the folder yourself if nobody needs it"
+            ))
+            .class("UNSUPPORTED_FEATURE")
+            .with("path", path));
+        }
+    };
+    let named = session.named(parts)?;
+    match named.find()? {
+        Some(found) => named.catalog.drop_table(named.database()?, &found),
+        None if if_exists => Ok(()),
+        None => Err(named.not_found()),
+    }
+}

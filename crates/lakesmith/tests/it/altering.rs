@@ -1,0 +1,237 @@
+//! ALTER TABLE, REPLACE TABLE and what is said of a table, on tables with rows.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use lakesmith::op::{HistoryOptions, Operation, Report};
+use lakesmith::{ErrorKind, Session, SessionOptions, World};
+use lakesmith_testkit::{BuiltTable, TableBuilder};
+use serde_json::{Value, json};
+
+use crate::catalog::{class, session_in, sql};
+use crate::tables::{files, ids, optimize, run, session, small_files};
+
+/// The statement with the table for `{t}`.
+fn on(table: &BuiltTable, text: &str) -> String {
+    text.replace("{t}", &format!("delta.`{}`", table.folder.display()))
+}
+
+fn last_commit(table: &BuiltTable) -> (String, Value, bool) {
+    let options = HistoryOptions { limit: Some(1), ..HistoryOptions::default() };
+    match session().run(&table.folder.to_string_lossy(), Operation::History(options)).unwrap() {
+        Report::History(history) => {
+            let entry = history.0[0].clone();
+            let parameters = serde_json::to_value(entry.operation_parameters).unwrap();
+            (entry.operation.unwrap(), parameters, entry.is_blind_append.unwrap())
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn columns_change_under_rows_that_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = small_files(dir.path());
+    let before = ids(&table);
+    let mut s = session();
+    for (text, operation) in [
+        ("ALTER TABLE {t} ADD COLUMNS (note STRING COMMENT 'why' FIRST, s STRUCT<a: INT>)", "ADD COLUMNS"),
+        ("ALTER TABLE {t} ADD COLUMN s.b BIGINT FIRST", "ADD COLUMNS"),
+        ("ALTER TABLE {t} ALTER COLUMN id COMMENT 'key'", "CHANGE COLUMN"),
+        ("ALTER TABLE {t} CHANGE COLUMN id FIRST", "CHANGE COLUMN"),
+        ("ALTER TABLE {t} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')", "SET TBLPROPERTIES"),
+        ("ALTER TABLE {t} RENAME COLUMN note TO `the note`", "RENAME COLUMN"),
+        ("ALTER TABLE {t} DROP COLUMN s.a", "DROP COLUMNS"),
+        ("ALTER TABLE {t} ADD COLUMN later ARRAY<STRUCT<z: DATE>> AFTER id", "ADD COLUMNS"),
+        ("COMMENT ON TABLE {t} IS 'for the test'", "SET TBLPROPERTIES"),
+    ] {
+        sql(&mut s, &on(&table, text)).unwrap();
+        let (made, _, blind) = last_commit(&table);
+        assert_eq!((made.as_str(), blind), (operation, true), "{text}");
+        assert_eq!(ids(&table), before, "{text}");
+    }
+    run(&s, &table, optimize(&s)).unwrap();
+    assert_eq!(ids(&table), before);
+    let described = sql(&mut s, &on(&table, "DESCRIBE {t}")).unwrap();
+    assert_eq!(json!(described[0]), json!(["id", "bigint", "key"]));
+    assert_eq!(json!(described[1]), json!(["later", "array<struct<z:date>>", null]));
+    assert_eq!(json!(described[2]), json!(["the note", "string", "why"]));
+    assert!(described.contains(&vec!["s".into(), "struct<b:bigint>".into(), Value::Null]), "{described:?}");
+    let nothing = sql(&mut s, &on(&table, "ALTER TABLE {t} DROP COLUMN IF EXISTS nope")).unwrap();
+    assert!(nothing.is_empty());
+    assert_eq!(last_commit(&table).0, "OPTIMIZE");
+}
+
+#[test]
+fn a_constraint_is_not_promised_for_rows_that_nobody_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = small_files(dir.path());
+    let mut s = session();
+    let add = on(&table, "ALTER TABLE {t} ADD CONSTRAINT pos CHECK (id >= 0)");
+    let error = sql(&mut s, &add).unwrap_err();
+    assert_eq!((error.kind(), error.class_name()), (ErrorKind::Unsupported, "UNSUPPORTED_FEATURE"));
+    assert!(error.message().contains("query engine"), "{error}");
+    let warehouse = tempfile::tempdir().unwrap();
+    let mut s = session_in(warehouse.path());
+    sql(&mut s, "CREATE TABLE t (id INT, v STRING); ALTER TABLE t ADD CONSTRAINT Pos CHECK (id>0 AND v  IS NOT NULL)")
+        .unwrap();
+    let shown = sql(&mut s, "SHOW TBLPROPERTIES t (delta.constraints.pos)").unwrap();
+    assert_eq!(shown[0][1], "id > 0 AND v IS NOT NULL");
+    assert_eq!(class(&mut s, "ALTER TABLE t ADD CONSTRAINT pos CHECK (id > 1)"), "DELTA_CONSTRAINT_ALREADY_EXISTS");
+    sql(&mut s, "ALTER TABLE t DROP CONSTRAINT pos; ALTER TABLE t DROP CONSTRAINT IF EXISTS pos").unwrap();
+    assert_eq!(class(&mut s, "ALTER TABLE t DROP CONSTRAINT pos"), "DELTA_CONSTRAINT_DOES_NOT_EXIST");
+}
+
+/// Commits `winner` as version 1 of a table when the time is asked for, as another writer may between load and commit.
+#[derive(Debug)]
+struct Interfering {
+    commit: PathBuf,
+    winner: String,
+    done: AtomicBool,
+    ids: Mutex<u128>,
+}
+
+impl World for Interfering {
+    fn now_ms(&self) -> i64 {
+        if !self.done.swap(true, Ordering::SeqCst) {
+            std::fs::write(&self.commit, &self.winner).unwrap();
+        }
+        1_800_000_000_000
+    }
+
+    fn new_uuid(&self) -> uuid::Uuid {
+        let mut next = self.ids.lock().unwrap();
+        *next += 1;
+        uuid::Uuid::from_u128(*next)
+    }
+}
+
+#[test]
+fn rows_that_came_meanwhile_stop_what_did_not_see_them() {
+    let append = r#"{"commitInfo":{"timestamp":1,"operation":"WRITE","txnId":"other"}}
+{"add":{"path":"x.parquet","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true,"stats":"{\"numRecords\":1}"}}
+"#;
+    for (text, meets) in [
+        ("ALTER TABLE {t} ADD CONSTRAINT pos CHECK (id > 0)", Some("DELTA_CONCURRENT_APPEND")),
+        ("CREATE OR REPLACE TABLE {t} (other INT) USING delta", Some("DELTA_CONCURRENT_APPEND")),
+        ("ALTER TABLE {t} ADD COLUMN n INT", None),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let name = format!("delta.`{}`", dir.path().join("t").display());
+        let mut s = session();
+        sql(&mut s, &format!("CREATE TABLE {name} (id INT) USING delta")).unwrap();
+        let commit = dir.path().join("t/_delta_log/00000000000000000001.json");
+        let world = Interfering { commit, winner: append.to_owned(), done: AtomicBool::new(false), ids: Mutex::new(0) };
+        let mut s = Session::new(SessionOptions { world: Arc::new(world), ..SessionOptions::default() }).unwrap();
+        let done = sql(&mut s, &text.replace("{t}", &name)).map_err(|e| (e.kind(), e.class_name().to_owned()));
+        match meets {
+            Some(expected) => assert_eq!(done.unwrap_err(), (ErrorKind::Conflict, expected.to_owned()), "{text}"),
+            None => assert!(dir.path().join("t/_delta_log/00000000000000000002.json").exists(), "{done:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_replaced_table_has_no_rows_and_its_past() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = small_files(&dir.path().join("t"));
+    let before = files(&table).len();
+    assert!(before > 0);
+    let mut s = session_in(dir.path());
+    sql(&mut s, "CREATE OR REPLACE TABLE t (z INT, p STRING) USING delta PARTITIONED BY (p) COMMENT 'new'").unwrap();
+    assert!(files(&table).is_empty());
+    let (operation, parameters, blind) = last_commit(&table);
+    assert_eq!((operation.as_str(), blind), ("CREATE OR REPLACE TABLE", false));
+    assert_eq!(
+        parameters,
+        json!({"partitionBy": "[\"p\"]", "clusterBy": "[]", "description": "new", "isManaged": "true", "properties": "{}"})
+    );
+    let at = Operation::Files(lakesmith::op::TimeTravel::Version(table.version));
+    match s.run("t", at).unwrap() {
+        Report::Files(files) => assert_eq!(files.len(), before),
+        other => panic!("{other:?}"),
+    }
+    sql(&mut s, "REPLACE TABLE t (a INT, b INT) USING delta CLUSTER BY (b); CREATE OR REPLACE TABLE t (a INT)")
+        .unwrap();
+    let detail = sql(&mut s, "DESCRIBE DETAIL t").unwrap();
+    assert_eq!(detail[0][8], json!([]));
+    assert_eq!(last_commit(&table).0, "CREATE OR REPLACE TABLE");
+    sql(&mut s, "CREATE OR REPLACE TABLE fresh (a INT)").unwrap();
+    assert_eq!(sql(&mut s, "DESCRIBE HISTORY fresh").unwrap()[0][4], "CREATE OR REPLACE TABLE");
+}
+
+#[test]
+fn a_table_that_takes_appends_only_is_not_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("t");
+    TableBuilder::new(&folder).property("delta.appendOnly", "true").append(10, 1).build().unwrap();
+    let mut s = session_in(dir.path());
+    assert_eq!(class(&mut s, "CREATE OR REPLACE TABLE t (a INT)"), "DELTA_CANNOT_MODIFY_APPEND_ONLY");
+}
+
+#[test]
+fn what_is_shown_makes_the_table_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = session_in(dir.path());
+    sql(
+        &mut s,
+        "CREATE TABLE t (id BIGINT NOT NULL COMMENT 'the ''key''', `x y` VARCHAR(5), d DATE, s STRUCT<a: INT, `b c`: ARRAY<DATE>>) \
+         USING delta PARTITIONED BY (d) COMMENT 'tab ''le' TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'foo' = 'b\\'ar'); \
+         ALTER TABLE t ADD CONSTRAINT pos CHECK (id > 0)",
+    )
+    .unwrap();
+    let shown = sql(&mut s, "SHOW CREATE TABLE t").unwrap()[0][0].as_str().unwrap().to_owned();
+    let expected = "CREATE TABLE spark_catalog.default.t (\n  id BIGINT NOT NULL COMMENT 'the \\'key\\'',\n  `x y` VARCHAR(5),\n  d \
+                    DATE,\n  s STRUCT<a: INT, `b c`: ARRAY<DATE>>)\nUSING delta\nPARTITIONED BY (d)\nCOMMENT 'tab \
+                    \\'le'\nTBLPROPERTIES (\n  'delta.columnMapping.mode' = 'name',\n  'foo' = 'b\\'ar');\nALTER TABLE \
+                    spark_catalog.default.t ADD CONSTRAINT pos CHECK (id > 0)\n";
+    assert_eq!(shown, expected);
+    let before = sql(&mut s, "DESCRIBE EXTENDED t").unwrap();
+    sql(&mut s, &format!("DROP TABLE t; {shown}")).unwrap();
+    assert_eq!(sql(&mut s, "DESCRIBE EXTENDED t").unwrap(), before);
+    assert_eq!(sql(&mut s, "SHOW CREATE TABLE t").unwrap()[0][0], expected);
+}
+
+#[test]
+fn a_description_is_sparks() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = session_in(dir.path());
+    sql(
+        &mut s,
+        "CREATE TABLE t1 (id BIGINT NOT NULL COMMENT 'the key', name STRING, d DATE) USING delta PARTITIONED BY (d) COMMENT 'a' \
+         TBLPROPERTIES ('foo' = 'bar'); CREATE DATABASE db1; CREATE TABLE db1.C (a INT) USING delta CLUSTER BY (a)",
+    )
+    .unwrap();
+    let at = |name: &str| format!("file:{}/{name}", dir.path().display());
+    assert_eq!(
+        json!(sql(&mut s, "DESC FORMATTED t1").unwrap()),
+        json!([
+            ["id", "bigint", "the key"],
+            ["name", "string", null],
+            ["d", "date", null],
+            ["# Partition Information", "", ""],
+            ["# col_name", "data_type", "comment"],
+            ["d", "date", null],
+            ["", "", ""],
+            ["# Detailed Table Information", "", ""],
+            ["Name", "spark_catalog.default.t1", ""],
+            ["Type", "MANAGED", ""],
+            ["Comment", "a", ""],
+            ["Location", at("t1"), ""],
+            ["Provider", "delta", ""],
+            ["Is_managed_location", "true", ""],
+            ["Table Properties", "[delta.minReaderVersion=1,delta.minWriterVersion=2,foo=bar]", ""]
+        ])
+    );
+    let clustered = sql(&mut s, "DESCRIBE TABLE EXTENDED db1.c").unwrap();
+    let properties = "[clusteringColumns=[[\"a\"]],delta.feature.appendOnly=supported,delta.feature.clustering=supported,\
+                      delta.feature.domainMetadata=supported,delta.feature.invariants=supported,delta.minReaderVersion=1,\
+                      delta.minWriterVersion=7]";
+    assert_eq!(clustered.last().unwrap()[1], properties);
+    assert_eq!(
+        json!(sql(&mut s, "DESCRIBE t1 ID").unwrap()),
+        json!([["col_name", "id"], ["data_type", "bigint"], ["comment", "the key"]])
+    );
+    assert_eq!(class(&mut s, "DESCRIBE t1 nope"), "UNRESOLVED_COLUMN.WITH_SUGGESTION");
+}
