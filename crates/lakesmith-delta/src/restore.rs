@@ -169,7 +169,7 @@ impl Restoration {
             let then = target.domains.get(CLUSTERING_DOMAIN).cloned().unwrap_or_else(none);
             domains.extend((then != *now).then(|| (CLUSTERING_DOMAIN.to_owned(), then)));
         }
-        Ok(NewConfiguration { metadata: Some(metadata), protocol: Some(protocol), domains })
+        Ok(NewConfiguration { metadata: Some(metadata), protocol: Some(protocol), domains, ..Default::default() })
     }
 
     fn actions(
@@ -181,7 +181,7 @@ impl Restoration {
         transaction_id: &str,
         now_ms: i64,
     ) -> Result<Vec<Action>> {
-        let NewConfiguration { metadata, protocol, domains } = configuration;
+        let NewConfiguration { metadata, protocol, domains, files: _ } = configuration;
         let (Some(metadata), Some(protocol)) = (metadata, protocol) else {
             return Err(Error::internal("a restored table has neither metadata nor protocol"));
         };

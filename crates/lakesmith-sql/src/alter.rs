@@ -334,7 +334,6 @@ mod tests {
         for text in [
             "ADD COLUMN",
             "ADD COLUMN a",
-            "ADD COLUMN IF NOT EXISTS a INT",
             "ADD COLUMNS (a INT",
             "DROP COLUMN",
             "RENAME COLUMN a",

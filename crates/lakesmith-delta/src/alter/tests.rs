@@ -204,7 +204,7 @@ fn columns_that_something_rests_on_stay() {
 
 #[test]
 fn keys_are_not_moved_out_of_the_statistics() {
-    let clustered = table(&[("delta.dataSkippingNumIndexedCols", "5")], true);
+    let clustered = table(&[("delta.dataSkippingNumIndexedCols", "6")], true);
     let wide = added("n", DataType::Long, Some(Position::First));
     assert_eq!(class(&clustered, wide), "DELTA_CLUSTERING_COLUMN_MISSING_STATS");
     assert!(alter(&clustered, added("n", DataType::Long, None)).unwrap().is_some());

@@ -34,7 +34,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("DESCRIBE DETAIL^", "PARSE_SYNTAX_ERROR", "expected a table"),
     ("DESCRIBE HISTORY t LIMIT ^x", "PARSE_SYNTAX_ERROR", "expected a whole number"),
     ("DESCRIBE HISTORY t LIMIT ^1.5", "PARSE_SYNTAX_ERROR", "expected a whole number"),
-    ("ALTER TABLE t^", "PARSE_SYNTAX_ERROR", "expected SET TBLPROPERTIES"),
+    ("ALTER TABLE t^", "PARSE_SYNTAX_ERROR", "SET or UNSET TBLPROPERTIES"),
     ("ALTER TABLE t SET TBLPROPERTIES (^)", "PARSE_SYNTAX_ERROR", "expected a property key"),
     ("ALTER TABLE t SET TBLPROPERTIES ^('k')", "PARSE_SYNTAX_ERROR", "Values must be specified for key(s): [k]"),
     ("ALTER TABLE t UNSET TBLPROPERTIES ^('k' = 'v')", "PARSE_SYNTAX_ERROR", "Values should not be specified"),
