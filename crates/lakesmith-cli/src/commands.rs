@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lakesmith::op::{ApplyOptions, CheckpointOptions, HistoryOptions, Operation, Report};
-use lakesmith::{Cancel, DemoOptions, Error, ErrorKind, Progress, Result, Session, SessionOptions};
+use lakesmith::{
+    Cancel, DemoOptions, Error, ErrorKind, Progress, QueryEngine, Result, ScanReport, Session, SessionOptions,
+};
 
 use crate::args::{
     self, ApplyArgs, Cli, DemoArgs, FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, RestoreArgs, Shared, SqlArgs,
@@ -24,6 +26,8 @@ struct Context<'a> {
     shared: Shared,
     screen: &'a Arc<Screen>,
     out: &'a mut Stdout,
+    /// Tell what the scans of queries skipped and read.
+    stats: bool,
 }
 
 /// Runs the command line's verb.
@@ -31,7 +35,7 @@ struct Context<'a> {
 /// # Errors
 /// The library's, and Unavailable when results cannot be written.
 pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<(), Failure> {
-    let mut context = Context { shared: cli.shared, screen, out };
+    let mut context = Context { shared: cli.shared, screen, out, stats: false };
     let done = match cli.verb {
         Verb::Optimize(args) => return context.optimize(*args),
         Verb::Reorg(args) => return context.reorg(*args),
@@ -63,6 +67,14 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
     done.map_err(Failure::from)
 }
 
+/// The query engine of this build.
+fn engine() -> Option<Arc<dyn QueryEngine>> {
+    #[cfg(feature = "engine")]
+    return Some(Arc::new(lakesmith_engine::Engine::new()));
+    #[cfg(not(feature = "engine"))]
+    None
+}
+
 fn plan_file(operation: &Operation) -> Option<PathBuf> {
     match operation {
         Operation::Optimize(options) => options.limits.plan_out.clone(),
@@ -86,6 +98,7 @@ impl Context<'_> {
             fixed: settings::fixed(&self.shared, tuning),
             cancel,
             progress: Arc::clone(self.screen) as Arc<dyn Progress>,
+            engine: engine(),
             ..SessionOptions::default()
         })
     }
@@ -206,6 +219,7 @@ impl Context<'_> {
     }
 
     fn sql(&mut self, args: &SqlArgs) -> Result<(), Failure> {
+        self.stats = args.stats;
         let Some(text) = statements(args)? else { return self.prompt(args) };
         let mut session = self.session(Some(&args.tuning))?;
         self.statements(&mut session, &text)
@@ -224,10 +238,24 @@ impl Context<'_> {
             if let Some(report) = &result.report {
                 self.sentence(report);
             }
+            if self.stats && !result.continues {
+                self.scans(&result.scans);
+            }
             delivered(written, result.report.as_ref(), self.out)
         });
         self.screen.clear();
         done.map_err(|error| Failure::in_sql(error, text))
+    }
+
+    /// What the scans of a query skipped and read.
+    fn scans(&self, scans: &[ScanReport]) {
+        for scan in scans {
+            let line = match self.shared.json {
+                true => serde_json::json!({ "scan": scan }).to_string(),
+                false => scan.to_string(),
+            };
+            self.screen.write(format!("{line}\n").as_bytes());
+        }
     }
 
     /// Statements as they are typed.

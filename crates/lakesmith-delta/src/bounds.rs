@@ -8,7 +8,7 @@ use std::sync::Arc;
 use delta_kernel::scan::StatsOptions;
 use lakesmith_core::layout::OrderKey;
 use lakesmith_core::plan::KeyBounds;
-use lakesmith_core::table::{FileId, FileTable};
+use lakesmith_core::table::{ColumnBounds, FileId, FileTable};
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::{Location, Store};
 use serde::de::MapAccess;
@@ -31,10 +31,26 @@ pub async fn key_bounds(
     table: &DeltaTable,
     keys: &[OrderKey],
 ) -> Result<Vec<KeyBounds>> {
-    if keys.is_empty() || table.state.files.is_empty() {
-        return Ok(vec![vec![None; table.state.files.len()]; keys.len()]);
+    let bounds = column_bounds(store, root, table, keys).await?;
+    let both =
+        |column: ColumnBounds| column.low.into_iter().zip(column.high).map(|(low, high)| low.zip(high)).collect();
+    Ok(bounds.into_iter().map(both).collect())
+}
+
+/// What the statistics say of each of `columns` in the files of `table`, whose log is read once.
+///
+/// # Errors
+/// As [`key_bounds`].
+pub async fn column_bounds(
+    store: &Store,
+    root: &Location,
+    table: &DeltaTable,
+    columns: &[OrderKey],
+) -> Result<Vec<ColumnBounds>> {
+    if columns.is_empty() || table.state.files.is_empty() {
+        return Ok(vec![ColumnBounds::unknown(table.state.files.len()); columns.len()]);
     }
-    let (state, keys) = (Arc::clone(&table.state), keys.to_vec());
+    let (state, keys) = (Arc::clone(&table.state), columns.to_vec());
     read(store, root, table, move |scan| {
         let mut collector = Collector::new(&state.files, &keys);
         scan(&mut |path, stats| collector.take(path, stats))?;
@@ -111,7 +127,7 @@ struct Collector<'a> {
     files: &'a FileTable,
     keys: &'a [OrderKey],
     tree: Vec<(String, Node)>,
-    bounds: Vec<KeyBounds>,
+    bounds: Vec<ColumnBounds>,
     next: usize,
     by_path: Option<HashMap<&'a str, usize>>,
     /// A file of which rows were counted has no statistics as text.
@@ -124,7 +140,7 @@ impl<'a> Collector<'a> {
         for (place, key) in keys.iter().enumerate() {
             plant(&mut tree, &key.path, place);
         }
-        let bounds = vec![vec![None; files.len()]; keys.len()];
+        let bounds = vec![ColumnBounds::unknown(files.len()); keys.len()];
         Self { files, keys, tree, bounds, next: 0, by_path: None, lacks_text: false }
     }
 
@@ -138,7 +154,10 @@ impl<'a> Collector<'a> {
         let Some(found) = Found::in_text(text, &self.tree, self.keys.len()) else { return Ok(()) };
         for (place, key) in self.keys.iter().enumerate() {
             let bound = |value_of: &Option<Value>| value(&key.data_type, value_of.as_ref()?);
-            self.bounds[place][row] = bound(&found.low[place]).zip(bound(&found.high[place]).map(widened));
+            let column = &mut self.bounds[place];
+            column.low[row] = bound(&found.low[place]);
+            column.high[row] = bound(&found.high[place]).map(widened);
+            column.nulls[row] = found.nulls[place].as_ref().and_then(Value::as_u64);
         }
         Ok(())
     }

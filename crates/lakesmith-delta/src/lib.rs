@@ -62,7 +62,7 @@ mod write_spec;
 mod z85;
 
 pub use alter::{Altered, alter_table};
-pub use bounds::{files_without_statistics, key_bounds};
+pub use bounds::{column_bounds, files_without_statistics, key_bounds};
 pub use checkpoint::{CheckpointInfo, WrittenCheckpoint, write_checkpoint};
 pub use clustering::{schema_spelling, set_clustering};
 pub use commit::{CommitContext, CommitResult, Committed, commit};
@@ -88,4 +88,4 @@ pub use statistics_check::{Held, contradictions};
 pub use stats::{stats_json, string_prefix};
 pub use vacuum_log::{RemovedFile, covered_version, note_vacuum, removed_files};
 pub use vector::{read_vector, relative_path, unique_id, write_vectors};
-pub use write_spec::{output_directory, required_tags, stats_leaves, write_spec};
+pub use write_spec::{output_directory, required_tags, row_tracking, stats_leaves, write_spec};

@@ -82,7 +82,11 @@ pub fn required_tags(table: &DeltaTable) -> BTreeMap<String, Option<String>> {
         .collect()
 }
 
-fn row_tracking(table: &DeltaTable) -> Result<Option<RowTrackingColumns>> {
+/// The hidden columns that keep row ids stable, where row tracking is enabled.
+///
+/// # Errors
+/// [`Error::corrupt`] if they have no names.
+pub fn row_tracking(table: &DeltaTable) -> Result<Option<RowTrackingColumns>> {
     let state = &table.state;
     if !state.property_is_true("delta.enableRowTracking") || state.property_is_true("delta.rowTrackingSuspended") {
         return Ok(None);

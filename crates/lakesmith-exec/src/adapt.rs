@@ -60,7 +60,7 @@ pub(crate) fn plan(targets: &[Field], fields: &[FieldRef], file: &Fields, by_id:
 }
 
 /// The file's column for a target: by id where both have one, else by physical name, case deciding only between several.
-fn find(target: &Field, file: &Fields, by_id: bool) -> Result<Option<usize>> {
+pub(crate) fn find(target: &Field, file: &Fields, by_id: bool) -> Result<Option<usize>> {
     if let (true, Some(id)) = (by_id, target.id) {
         let file_id = |f: &ArrowField| f.metadata().get(PARQUET_FIELD_ID_META_KEY).and_then(|v| v.parse::<i32>().ok());
         if file.iter().any(|f| file_id(f).is_some()) {
@@ -91,7 +91,11 @@ pub(crate) fn same_name(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
 }
 
-fn plan_type(target: &DataType, to: &ArrowType, from: &ArrowType, by_id: bool) -> Result<Adapt> {
+/// What turns an array of the type `from` into one of `to`.
+///
+/// # Errors
+/// Unsupported where values could change.
+pub(crate) fn plan_type(target: &DataType, to: &ArrowType, from: &ArrowType, by_id: bool) -> Result<Adapt> {
     let cannot = || {
         Error::unsupported(format!(
             "a file holds {from} where the table has {}; only widening is possible",

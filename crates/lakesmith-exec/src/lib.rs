@@ -12,6 +12,7 @@
 mod adapt;
 mod calendar;
 mod cast;
+mod column_adapter;
 mod constants;
 mod content_hash;
 mod control;
@@ -40,6 +41,7 @@ mod tracking;
 mod upload_sink;
 mod vector;
 
+pub use column_adapter::{ColumnAdapter, check_calendar, is_legacy_calendar};
 pub use control::RewriteControl;
 pub use dropped::{dropped_column_in_footer, files_with_dropped_columns};
 pub use executor::{LocalExecutor, RunFailure};

@@ -15,8 +15,10 @@
 mod catalog;
 mod demo;
 mod drive;
+mod open_table;
 mod ops;
 mod plan_file;
+mod query;
 mod rows;
 mod run;
 mod session;
@@ -26,9 +28,13 @@ mod table_ref;
 pub use catalog::{Catalog, CatalogTable, Database};
 pub use demo::{DemoOptions, DemoReport, demo};
 pub use lakesmith_core::{Error, ErrorKind, Result, layout, op, plan, predicate, table, units};
-pub use lakesmith_sql::{Setting, TableRef, is_secret_setting, readable_setting, render_snippet, settings_reference};
+pub use lakesmith_sql::{
+    Setting, Span, TableRef, is_secret_setting, readable_setting, render_snippet, settings_reference,
+};
 pub use lakesmith_storage::{
     Cancel, FixedWorld, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World,
 };
+pub use open_table::Table;
+pub use query::{Query, QueryEngine, QueryRows, ScanReport, SkippedFiles};
 pub use session::{Session, SessionOptions, StoreOpener};
 pub use sql::SqlResult;

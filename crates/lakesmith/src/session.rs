@@ -13,7 +13,7 @@ use lakesmith_storage::{Cancel, Location, NoProgress, Progress, Store, StoreOpti
 use crate::catalog::Catalog;
 use crate::catalog::statements::Current;
 use crate::sql::SqlResult;
-use crate::{plan_file, run, sql};
+use crate::{QueryEngine, Table, plan_file, run, sql};
 
 /// How a store is opened for a table's root; tests put faults here.
 pub type StoreOpener = Arc<dyn Fn(&Location) -> Result<Store> + Send + Sync>;
@@ -35,6 +35,8 @@ pub struct SessionOptions {
     pub catalogs: BTreeMap<String, Arc<dyn Catalog>>,
     /// Opens stores; `None`: from the location, the settings and the environment.
     pub store: Option<StoreOpener>,
+    /// Runs SELECT and its kin; `None`: such statements are refused.
+    pub engine: Option<Arc<dyn QueryEngine>>,
 }
 
 impl Default for SessionOptions {
@@ -47,6 +49,7 @@ impl Default for SessionOptions {
             world: Arc::new(SystemWorld),
             catalogs: BTreeMap::new(),
             store: None,
+            engine: None,
         }
     }
 }
@@ -157,7 +160,29 @@ impl Session {
         Ok(op::HealthOptions { sizes: self.settings.optimize_options()?.sizes, ..op::HealthOptions::default() })
     }
 
-    pub(crate) fn open(&self, root: &Location) -> Result<Store> {
+    /// The settings in force.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Stops what runs.
+    pub fn cancel(&self) -> &Cancel {
+        &self.options.cancel
+    }
+
+    /// Opens one version of the table at `root` for reading.
+    ///
+    /// # Errors
+    /// NotFound, Unsupported for a feature that can't be read, Corrupt, Unavailable.
+    pub fn open_table(&self, root: &Location, at: op::TimeTravel) -> Result<Table> {
+        Table::open(self, root, at)
+    }
+
+    /// Opens the storage that holds `root`.
+    ///
+    /// # Errors
+    /// Usage for settings that contradict each other.
+    pub fn open(&self, root: &Location) -> Result<Store> {
         match &self.options.store {
             Some(open) => open(root),
             None => {

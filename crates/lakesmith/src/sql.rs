@@ -1,5 +1,7 @@
 //! Runs SQL text: statements in order, in one session.
 
+use std::sync::Arc;
+
 use lakesmith_core::op::{Operation, Report};
 use lakesmith_core::{Error, Result};
 use lakesmith_sql::{Statement, StatementKind, TableRef};
@@ -7,7 +9,7 @@ use serde_json::Value;
 
 use crate::catalog::statements;
 use crate::rows::{Rows, sql_rows};
-use crate::{Session, ops, run};
+use crate::{Query, QueryRows, ScanReport, Session, ops, run};
 
 /// Result of one statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,16 +22,22 @@ pub struct SqlResult {
     pub rows: Vec<Vec<Value>>,
     /// The full report behind the rows, for operations on tables.
     pub report: Option<Report>,
+    /// True if the rows go on where those of the result before ended: large results come in parts.
+    pub continues: bool,
+    /// What a query's scans skipped and read.
+    pub scans: Arc<[ScanReport]>,
 }
 
 pub(crate) fn run(session: &mut Session, text: &str, each: &mut dyn FnMut(SqlResult) -> Result<()>) -> Result<()> {
     // Everything is parsed before anything runs: a typo in the last statement must not leave half a script done.
     for statement in lakesmith_sql::parse(text)? {
         session.options.cancel.check()?;
-        let result = run_statement(session, &statement).map_err(|e| {
-            e.with("statement_line", statement.span.line).with("statement_column", statement.span.column)
-        })?;
-        each(result)?;
+        let placed =
+            |e: Error| e.with("statement_line", statement.span.line).with("statement_column", statement.span.column);
+        match &statement.kind {
+            StatementKind::Query { text } => run_query(session, &statement, text, each).map_err(placed)?,
+            _ => each(run_statement(session, &statement).map_err(placed)?)?,
+        }
     }
     Ok(())
 }
@@ -52,15 +60,39 @@ fn run_statement(session: &mut Session, statement: &Statement) -> Result<SqlResu
             session.settings.reset(key.as_deref());
             (Rows::default(), None)
         }
-        StatementKind::Query { .. } => {
-            return Err(Error::unsupported(
-                "this build has no query engine: OPTIMIZE, REORG, VACUUM, DESCRIBE, SHOW, CREATE and DROP of databases and \
-                 tables, ALTER TABLE, USE, SET and RESET are available",
-            )
-            .class("UNSUPPORTED_FEATURE"));
-        }
+        StatementKind::Query { .. } => return Err(Error::internal("a query is run by an engine")),
     };
-    Ok(SqlResult { statement: statement.text.clone(), columns: rows.columns, rows: rows.rows, report })
+    Ok(SqlResult {
+        statement: statement.text.clone(),
+        columns: rows.columns,
+        rows: rows.rows,
+        report,
+        continues: false,
+        scans: Arc::default(),
+    })
+}
+
+fn run_query(
+    session: &Session,
+    statement: &Statement,
+    text: &str,
+    each: &mut dyn FnMut(SqlResult) -> Result<()>,
+) -> Result<()> {
+    let Some(engine) = &session.options.engine else {
+        return Err(Error::unsupported(
+            "this build has no query engine: OPTIMIZE, REORG, VACUUM, DESCRIBE, SHOW, CREATE and DROP of databases and \
+             tables, ALTER TABLE, USE, SET and RESET are available",
+        )
+        .class("UNSUPPORTED_FEATURE"));
+    };
+    let mut continues = false;
+    engine.run(session, Query { text, span: statement.span }, &mut |part| {
+        session.options.cancel.check()?;
+        let QueryRows { columns, rows, scans } = part;
+        each(SqlResult { statement: statement.text.clone(), columns, rows, report: None, continues, scans })?;
+        continues = true;
+        Ok(())
+    })
 }
 
 /// `SET k = v`, `SET k` and `SET`; each answers key and value.

@@ -254,6 +254,9 @@ pub(crate) struct SqlArgs {
     /// Read the statements from a file
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Tell on stderr for each query how many files its scans skipped, by what, and how many they read
+    #[arg(long)]
+    pub(crate) stats: bool,
     #[command(flatten)]
     pub(crate) tuning: TuningArgs,
 }

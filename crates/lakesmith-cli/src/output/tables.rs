@@ -68,7 +68,8 @@ pub(crate) fn sql(out: &mut Stdout, result: &SqlResult, elapsed: Duration) -> Re
         Some(Report::Properties(_) | Report::Rows(_)) | None if result.columns.is_empty() => Ok(()),
         Some(Report::Properties(_) | Report::Rows(_)) | None => {
             let columns: Vec<&str> = result.columns.iter().map(String::as_str).collect();
-            grid(out, &columns, &[], result.rows.iter().map(|row| row.iter().map(cell).collect()))
+            let header = if result.continues { &[] } else { columns.as_slice() };
+            grid(out, header, &[], result.rows.iter().map(|row| row.iter().map(cell).collect()))
         }
         Some(known) => report(out, known, elapsed),
     }
@@ -102,7 +103,7 @@ pub(crate) fn wide_grid(
     let mut first = true;
     while first || rows.peek().is_some() {
         let mut table = empty(out);
-        if first {
+        if first && !columns.is_empty() {
             table.set_header(columns.iter().copied());
         }
         let mut words: Vec<usize> = columns.iter().map(|name| longest_word(name)).collect();

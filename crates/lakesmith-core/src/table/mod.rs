@@ -24,7 +24,7 @@ pub use rewrite::{
 };
 pub use scalar::Scalar;
 pub use schema::{DataType, Field, Schema};
-pub use stats::{FileStats, LeafStats};
+pub use stats::{ColumnBounds, FileStats, LeafStats};
 pub use vector::{DeleteInfo, DeletionVector};
 
 /// Version number of a table.

@@ -23,3 +23,21 @@ pub struct LeafStats {
     /// Largest value, exact, whole.
     pub max: Option<Scalar>,
 }
+
+/// What the table's metadata says of one column, file by file, in the table's order; `None` where it says nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ColumnBounds {
+    /// No value of the file is smaller. Strings are as cut as the metadata has them.
+    pub low: Vec<Option<Scalar>>,
+    /// No value of the file is greater, but for floats: whether NaN counts as a value is each writer's own choice.
+    pub high: Vec<Option<Scalar>>,
+    /// Physical rows in which the column is null, deleted rows included.
+    pub nulls: Vec<Option<u64>>,
+}
+
+impl ColumnBounds {
+    /// Nothing is known of any of `files`.
+    pub fn unknown(files: usize) -> Self {
+        Self { low: vec![None; files], high: vec![None; files], nulls: vec![None; files] }
+    }
+}

@@ -1,0 +1,70 @@
+//! One statement's DataFusion: its settings, limits, functions and rules.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_spark::SessionStateBuilderSpark as _;
+use lakesmith::Session;
+use object_store::memory::InMemory;
+
+use crate::read::storage_url;
+use crate::spark::{Range, SparkMeaning, SparkOperators};
+
+/// Consumers of memory that a failure names.
+const CONSUMERS_NAMED: usize = 5;
+
+/// A context with the limits of `session`.
+///
+/// # Errors
+/// Usage for a setting that cannot be read.
+pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
+    let limits = session.settings().limits()?;
+    let build = || -> Result<SessionContext> {
+        let mut config =
+            SessionConfig::new().with_target_partitions(limits.threads.max(1)).with_information_schema(false);
+        let options = config.options_mut();
+        options.sql_parser.enable_ident_normalization = false;
+        options.sql_parser.parse_float_as_decimal = true;
+        options.sql_parser.map_string_types_to_utf8view = false;
+        options.execution.enable_ansi_mode = true;
+        options.execution.time_zone = Some("UTC".to_owned());
+        options.execution.collect_statistics = false;
+        options.execution.parquet.pushdown_filters = true;
+        options.execution.parquet.schema_force_view_types = false;
+        options.execution.parquet.coerce_int96 = Some("us".to_owned());
+        options.execution.parquet.coerce_int96_tz = Some("UTC".to_owned());
+        // Nulls come first, as in Spark; last where the order is descending.
+        options.sql_parser.default_null_ordering = "nulls_min".to_owned();
+        let mut disk = DiskManagerBuilder::default();
+        if let Some(folder) = &limits.spill_folder {
+            disk = disk.with_mode(DiskManagerMode::Directories(vec![folder.clone()]));
+        }
+        let pool = FairSpillPool::new(usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX));
+        let named = std::num::NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(std::num::NonZeroUsize::MIN);
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, named)))
+            .with_disk_manager_builder(disk)
+            .build_arc()?;
+        runtime.register_object_store(storage_url()?.as_ref(), Arc::new(InMemory::new()));
+        let mut state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(runtime)
+            .with_default_features()
+            .with_spark_features()
+            .with_analyzer_rule(Arc::new(SparkMeaning))
+            .build();
+        let planners = std::iter::once(Arc::new(SparkOperators) as Arc<dyn ExprPlanner>);
+        let planners = planners.chain(state.expr_planners().to_vec()).collect();
+        state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners).build();
+        let context = SessionContext::new_with_state(state);
+        context.register_udtf("range", Arc::new(Range));
+        Ok(context)
+    };
+    build().map_err(|e| crate::failure::translate(e, &str::to_owned))
+}

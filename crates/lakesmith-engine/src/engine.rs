@@ -1,0 +1,127 @@
+//! The engine of a session: what it runs, and what it remembers between statements.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use datafusion::sql::sqlparser::ast::{CreateView, Query as Ast};
+use lakesmith::{Error, Query, QueryEngine, QueryRows, Result, Session};
+use tokio::runtime::Runtime;
+
+use crate::query::Prepared;
+use crate::statement::{Explain, Kind, Parsed, parse};
+
+/// Runs SELECT and its kin. One session has one: temporary views live here.
+#[derive(Default)]
+pub struct Engine {
+    views: Mutex<HashMap<String, Ast>>,
+    runtime: OnceLock<Runtime>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// An engine without views.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn runtime(&self) -> Result<&Runtime> {
+        if let Some(runtime) = self.runtime.get() {
+            return Ok(runtime);
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .thread_name("lakesmith-query")
+            .build()
+            .map_err(|e| Error::unavailable("cannot start the threads of the query engine").caused_by(e))?;
+        Ok(self.runtime.get_or_init(|| runtime))
+    }
+
+    fn views(&self) -> HashMap<String, Ast> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn create_view(&self, session: &Session, parsed: &Parsed, view: &CreateView) -> Result<()> {
+        let name = view.name.to_string().replace('`', "");
+        let mut views = self.views();
+        if views.contains_key(&name) && !view.or_replace {
+            if view.if_not_exists {
+                return Ok(());
+            }
+            return Err(Error::usage(format!(
+                "the temporary view `{name}` exists already; say CREATE OR REPLACE TEMPORARY VIEW to replace it"
+            ))
+            .class("TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"));
+        }
+        if !view.columns.is_empty() {
+            return Err(Error::unsupported(
+                "a temporary view takes its columns' names from its query; name them there with AS",
+            )
+            .class("UNSUPPORTED_FEATURE"));
+        }
+        // A view that cannot be planned is none; what it replaces is not there for it.
+        views.remove(&name);
+        let mut query = (*view.query).clone();
+        let runtime = self.runtime()?;
+        Prepared::new(session, runtime, &views, &mut query, parsed)?.plan(runtime)?;
+        let mut kept = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(name, (*view.query).clone());
+        Ok(())
+    }
+
+    fn drop_view(&self, name: &str, may_be_missing: bool) -> Result<()> {
+        let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        match views.remove(name) {
+            None if !may_be_missing => {
+                Err(Error::usage(format!("the temporary view `{name}` cannot be found")).class("VIEW_NOT_FOUND"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl QueryEngine for Engine {
+    fn run(&self, session: &Session, query: Query<'_>, each: &mut dyn FnMut(QueryRows) -> Result<()>) -> Result<()> {
+        let parsed = parse(query.text).map_err(|e| in_text(e, query))?;
+        match &parsed.kind {
+            Kind::Query(ast) => {
+                let mut ast = (**ast).clone();
+                let runtime = self.runtime()?;
+                let prepared = Prepared::new(session, runtime, &self.views(), &mut ast, &parsed)?;
+                match parsed.explain {
+                    None => prepared.plan(runtime)?.run(runtime, session, each),
+                    Some(Explain::Plan) => each(prepared.plan(runtime)?.explain()?),
+                    Some(Explain::Analyze) => {
+                        let plan = prepared.plan(runtime)?;
+                        plan.run(runtime, session, &mut |_| Ok(()))?;
+                        each(plan.explain_run()?)
+                    }
+                }
+            }
+            Kind::CreateView(view) => {
+                self.create_view(session, &parsed, view)?;
+                each(QueryRows::default())
+            }
+            Kind::DropView(name, may_be_missing) => {
+                self.drop_view(name, *may_be_missing)?;
+                each(QueryRows::default())
+            }
+        }
+    }
+}
+
+/// The place of an error in the whole text rather than in the statement.
+fn in_text(error: Error, query: Query<'_>) -> Error {
+    let number = |key: &str| error.context_value(key).and_then(|v| v.parse::<u64>().ok());
+    let (Some(line), Some(position)) = (number("line"), number("position")) else { return error };
+    let position = if line == 1 { position + query.span.column - 1 } else { position };
+    Error::new(error.kind(), error.message())
+        .class(error.class_name().to_owned())
+        .with("line", line + query.span.line - 1)
+        .with("position", position)
+}

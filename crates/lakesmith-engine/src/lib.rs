@@ -1,0 +1,21 @@
+//! The query engine: SELECT in SQL, on DataFusion. The only crate that knows of it.
+//!
+//! ```text
+//! text ─statement─> tree ─> relations opened (lakesmith::Table) ─> plan ─spark─> Spark's meaning
+//!                               read (files skipped by metadata, Parquet) <─ run ─> rows
+//! ```
+
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
+
+mod context;
+mod engine;
+mod explain;
+mod failure;
+mod files;
+mod query;
+mod read;
+mod rows;
+mod spark;
+mod statement;
+
+pub use engine::Engine;

@@ -1,0 +1,252 @@
+//! A query from its tree to its rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::catalog::MemTable;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::{Query as Ast, Statement};
+use futures::StreamExt as _;
+use lakesmith::op::TimeTravel;
+use lakesmith::{Error, ErrorKind, QueryRows, Result, ScanReport, Session};
+use tokio::runtime::Runtime;
+
+use crate::context::context;
+use crate::failure::translate;
+use crate::read::{LakeTable, METADATA, ScanSummary, Summaries};
+use crate::statement::{Kind, Output, Parsed, Relation, Relations, Source, name_outputs, parse, type_literals};
+use crate::{explain, files, rows};
+
+/// How often a query that runs looks whether it is to stop.
+const CANCEL_CHECK: Duration = Duration::from_millis(100);
+
+/// A query whose relations are open.
+pub(crate) struct Prepared {
+    context: SessionContext,
+    statement: Statement,
+    output: Output,
+    summaries: Summaries,
+}
+
+impl Prepared {
+    /// Opens what `query` names; `parsed` is the statement that it stands in.
+    ///
+    /// # Errors
+    /// Usage for names that stand for nothing, those of opening tables.
+    pub(crate) fn new(
+        session: &Session,
+        runtime: &Runtime,
+        views: &HashMap<String, Ast>,
+        query: &mut Ast,
+        parsed: &Parsed,
+    ) -> Result<Prepared> {
+        let instant = |text: &str| -> Result<i64> {
+            match lakesmith::predicate::parse_timestamp(text) {
+                Some((micros, _)) => Ok(micros.div_euclid(1000)),
+                None => Err(Error::usage(format!(
+                    "the provided timestamp ({text}) cannot be converted to a valid timestamp"
+                ))
+                .class("DELTA_TIMESTAMP_INVALID")),
+            }
+        };
+        let mut relations = Relations::new(views, &instant);
+        relations.find(query)?;
+        let found = std::mem::take(&mut relations.found);
+        let mut output = name_outputs(query, &parsed.spelled);
+        type_literals(query);
+        let prepared = context(session)?;
+        let summaries = Summaries::default();
+        for relation in &found {
+            let opened = Opened {
+                session,
+                runtime,
+                views,
+                context: &prepared,
+                parsed,
+                summaries: &summaries,
+                output: &mut output,
+            };
+            opened.register(relation)?;
+        }
+        let statement = Statement::Query(Box::new(query.clone()));
+        Ok(Prepared { context: prepared, statement, output, summaries })
+    }
+
+    fn failed(&self, error: datafusion::common::DataFusionError) -> Error {
+        translate(error, &|name| self.output.spelling(name))
+    }
+
+    /// The plan, with its files chosen.
+    ///
+    /// # Errors
+    /// Usage with Spark's class for a query that means nothing, those of reading metadata.
+    pub(crate) fn plan(self, runtime: &Runtime) -> Result<Planned> {
+        let planned = runtime.block_on(async {
+            let state = self.context.state();
+            let statement = DfStatement::Statement(Box::new(self.statement.clone()));
+            let logical = state.statement_to_plan(statement).await?;
+            let columns: Vec<String> = logical.schema().fields().iter().map(|f| f.name().clone()).collect();
+            let physical = state.create_physical_plan(&logical).await?;
+            Ok((columns, physical))
+        });
+        let (columns, physical) = planned.map_err(|e| self.failed(e))?;
+        let columns = self.output.shown(&columns);
+        Ok(Planned { prepared: self, physical, columns })
+    }
+}
+
+struct Opened<'a> {
+    session: &'a Session,
+    runtime: &'a Runtime,
+    views: &'a HashMap<String, Ast>,
+    context: &'a SessionContext,
+    parsed: &'a Parsed,
+    summaries: &'a Summaries,
+    output: &'a mut Output,
+}
+
+impl Opened<'_> {
+    fn register(self, relation: &Relation) -> Result<()> {
+        let provider: Arc<dyn datafusion::catalog::TableProvider> = match &relation.source {
+            Source::Table(table, at) => {
+                let root = self.session.resolve(&table.table_ref())?;
+                let at: TimeTravel = at.time_travel();
+                let table = self.session.open_table(&root, at).map_err(|error| match error.kind() {
+                    ErrorKind::NotFound if error.class_name() == "DELTA_MISSING_DELTA_TABLE" => {
+                        error.class("TABLE_OR_VIEW_NOT_FOUND")
+                    }
+                    _ => error,
+                })?;
+                spell(&table.state().schema.fields, &mut self.output.spellings);
+                let with_metadata = self.parsed.mentions(METADATA);
+                Arc::new(LakeTable::new(table, with_metadata, self.summaries.clone())?)
+            }
+            Source::Files(format, path) => {
+                self.runtime.block_on(files::open(self.session, self.context, format, path, self.output))?
+            }
+            Source::InputFiles(text) => self.input_files(text)?,
+        };
+        let registered = self.context.register_table(relation.name.as_str(), provider);
+        registered.map(drop).map_err(|e| translate(e, &str::to_owned))
+    }
+
+    /// The files that a query reads, as a table.
+    fn input_files(&self, text: &str) -> Result<Arc<dyn datafusion::catalog::TableProvider>> {
+        let parsed = parse(text)?;
+        let Kind::Query(query) = &parsed.kind else {
+            return Err(Error::usage("input_files takes a query").class("UNSUPPORTED_FEATURE"));
+        };
+        let mut query = (**query).clone();
+        let prepared = Prepared::new(self.session, self.runtime, self.views, &mut query, &parsed)?;
+        let planned = prepared.plan(self.runtime)?;
+        let summaries = planned.summaries();
+        let mut paths: Vec<String> =
+            summaries.iter().flat_map(|s| s.read.iter().map(|location| location.to_url().to_string())).collect();
+        paths.sort();
+        paths.dedup();
+        let schema = Arc::new(Schema::new(vec![Field::new("path", DataType::Utf8, false)]));
+        let failed = |e| Error::internal("the list of files cannot be made").caused_by(e);
+        let batch =
+            RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(StringArray::from(paths))]).map_err(failed)?;
+        let table = MemTable::try_new(schema, vec![vec![batch]]).map_err(|e| translate(e, &str::to_owned))?;
+        Ok(Arc::new(table))
+    }
+}
+
+/// Notes how columns and fields are spelled.
+fn spell(fields: &[lakesmith::table::Field], spellings: &mut HashMap<String, String>) {
+    use lakesmith::table::DataType;
+    for field in fields {
+        let lower = field.name.to_lowercase();
+        // A name that the query itself spells is spelled that way.
+        spellings.entry(lower).or_insert_with(|| field.name.clone());
+        match &field.data_type {
+            DataType::Struct(children) => spell(children, spellings),
+            DataType::List(element) => spell(std::slice::from_ref(element), spellings),
+            DataType::Map(key, value) => {
+                spell(std::slice::from_ref(key), spellings);
+                spell(std::slice::from_ref(value), spellings);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A plan that can be run or explained.
+pub(crate) struct Planned {
+    prepared: Prepared,
+    physical: Arc<dyn ExecutionPlan>,
+    columns: Vec<String>,
+}
+
+impl Planned {
+    /// What its scans skip and read.
+    pub(crate) fn summaries(&self) -> Vec<ScanSummary> {
+        self.prepared.summaries.all()
+    }
+
+    fn scans(&self) -> Arc<[ScanReport]> {
+        self.summaries().into_iter().map(|summary| summary.report).collect()
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Those of the query and of `each`.
+    pub(crate) fn run(
+        &self,
+        runtime: &Runtime,
+        session: &Session,
+        each: &mut dyn FnMut(QueryRows) -> Result<()>,
+    ) -> Result<()> {
+        let failed = |e| self.prepared.failed(e);
+        let scans = self.scans();
+        runtime.block_on(async {
+            let mut stream =
+                execute_stream(Arc::clone(&self.physical), self.prepared.context.task_ctx()).map_err(failed)?;
+            let mut some = false;
+            loop {
+                let next = match tokio::time::timeout(CANCEL_CHECK, stream.next()).await {
+                    Ok(next) => next,
+                    Err(_) => {
+                        session.cancel().check()?;
+                        continue;
+                    }
+                };
+                let Some(batch) = next else { break };
+                let batch = batch.map_err(failed)?;
+                if batch.num_rows() == 0 {
+                    continue;
+                }
+                let rows = rows::rows(&batch, &self.prepared.output)?;
+                each(QueryRows { columns: self.columns.clone(), rows, scans: Arc::clone(&scans) })?;
+                some = true;
+            }
+            match some {
+                true => Ok(()),
+                false => each(QueryRows { columns: self.columns.clone(), rows: Vec::new(), scans }),
+            }
+        })
+    }
+
+    /// The plan as text.
+    ///
+    /// # Errors
+    /// None today.
+    pub(crate) fn explain(&self) -> Result<QueryRows> {
+        Ok(explain::plan(&self.physical, self.scans(), false))
+    }
+
+    /// The same after a run.
+    ///
+    /// # Errors
+    /// None today.
+    pub(crate) fn explain_run(&self) -> Result<QueryRows> {
+        Ok(explain::plan(&self.physical, self.scans(), true))
+    }
+}

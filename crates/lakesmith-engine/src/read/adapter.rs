@@ -1,0 +1,185 @@
+//! Expressions over the table's columns as expressions over those of one file.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DataFusionError, Result, ScalarValue};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
+use datafusion::physical_expr_adapter::{PhysicalExprAdapter, PhysicalExprAdapterFactory};
+use lakesmith_exec::{ColumnAdapter, check_calendar};
+
+use super::columns::Columns;
+use super::file_reader::{FILE_PATH, LEGACY_CALENDAR};
+
+/// Makes adapters for the files of one table.
+#[derive(Debug)]
+pub(crate) struct TableAdapter(pub Arc<Columns>);
+
+impl PhysicalExprAdapterFactory for TableAdapter {
+    fn create(&self, _table: SchemaRef, file: SchemaRef) -> Result<Arc<dyn PhysicalExprAdapter>> {
+        let fields = self.0.scan.file_schema().fields();
+        let mut plans = HashMap::with_capacity(fields.len());
+        let path = file.metadata().get(FILE_PATH).cloned().unwrap_or_default();
+        let legacy = file.metadata().contains_key(LEGACY_CALENDAR);
+        for (field, arrow) in self.0.data.iter().zip(fields) {
+            // What no file holds has no plan; a column that cannot be read matters only to those who ask for it.
+            let plan = match arrow.data_type() {
+                DataType::Null => Ok(None),
+                to => ColumnAdapter::plan(field, to, file.fields(), self.0.by_id)
+                    .map_err(|e| Arc::new(e.with("path", &path))),
+            };
+            plans.insert(arrow.name().clone(), (plan, arrow.data_type().clone()));
+        }
+        Ok(Arc::new(FileAdapter { plans, file, legacy, path: path.into() }))
+    }
+}
+
+type Plan = std::result::Result<Option<(usize, ColumnAdapter)>, Arc<lakesmith::Error>>;
+
+#[derive(Debug)]
+struct FileAdapter {
+    plans: HashMap<String, (Plan, DataType)>,
+    file: SchemaRef,
+    legacy: bool,
+    path: Arc<str>,
+}
+
+impl PhysicalExprAdapter for FileAdapter {
+    fn rewrite(&self, expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+        expr.transform(|expr| match expr.downcast_ref::<Column>() {
+            Some(column) => Ok(Transformed::yes(self.column(column)?)),
+            None => Ok(Transformed::no(expr)),
+        })
+        .data()
+    }
+}
+
+impl FileAdapter {
+    fn column(&self, column: &Column) -> Result<Arc<dyn PhysicalExpr>> {
+        let Some((plan, to)) = self.plans.get(column.name()) else {
+            // A column that the reader makes up.
+            return Ok(Arc::new(Column::new_with_schema(column.name(), &self.file)?));
+        };
+        let plan = plan.as_ref().map_err(|e| DataFusionError::External(Box::new(Arc::clone(e))))?;
+        let Some((index, adapter)) = plan else {
+            return Ok(Arc::new(Literal::new(ScalarValue::try_from(to)?)));
+        };
+        let field = self.file.field(*index);
+        let source: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), *index));
+        let from = field.data_type();
+        Ok(match (from, to) {
+            // What the file's own statistics say of floats, readers must not trust: NaN may be hidden.
+            _ if from == to && !has_floats(to) && !self.checks(to) => source,
+            (
+                DataType::Int8 | DataType::Int16 | DataType::Int32,
+                DataType::Int16 | DataType::Int32 | DataType::Int64,
+            ) => Arc::new(CastExpr::new(source, to.clone(), None)),
+            _ => Arc::new(AdaptExpr {
+                source,
+                adapter: adapter.clone(),
+                column: column.name().into(),
+                path: Arc::clone(&self.path),
+                checks: self.checks(to),
+            }),
+        })
+    }
+
+    /// True if values of the type must be looked at: the file was written by another calendar.
+    fn checks(&self, data_type: &DataType) -> bool {
+        self.legacy && holds(data_type, &|t| matches!(t, DataType::Date32 | DataType::Timestamp(..)))
+    }
+}
+
+fn has_floats(data_type: &DataType) -> bool {
+    holds(data_type, &|t| matches!(t, DataType::Float16 | DataType::Float32 | DataType::Float64))
+}
+
+fn holds(data_type: &DataType, wanted: &dyn Fn(&DataType) -> bool) -> bool {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().any(|f| holds(f.data_type(), wanted)),
+        DataType::List(inner) | DataType::Map(inner, _) => holds(inner.data_type(), wanted),
+        other => wanted(other),
+    }
+}
+
+/// A column of a file turned into the table's; nothing of it can be derived from statistics.
+#[derive(Debug, Clone)]
+struct AdaptExpr {
+    source: Arc<dyn PhysicalExpr>,
+    adapter: ColumnAdapter,
+    column: Arc<str>,
+    path: Arc<str>,
+    checks: bool,
+}
+
+impl PartialEq for AdaptExpr {
+    fn eq(&self, other: &Self) -> bool {
+        self.source.eq(&other.source)
+            && self.adapter.data_type() == other.adapter.data_type()
+            && self.path == other.path
+    }
+}
+
+impl Eq for AdaptExpr {}
+
+impl Hash for AdaptExpr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.source.hash(state);
+        self.adapter.data_type().hash(state);
+    }
+}
+
+impl fmt::Display for AdaptExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} AS {}", self.source, self.adapter.data_type())
+    }
+}
+
+impl PhysicalExpr for AdaptExpr {
+    fn data_type(&self, _input: &Schema) -> Result<DataType> {
+        Ok(self.adapter.data_type().clone())
+    }
+
+    fn nullable(&self, _input: &Schema) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let array = self.source.evaluate(batch)?.into_array(batch.num_rows())?;
+        let adapted = self.adapter.apply(&array).map_err(|e| {
+            let error = lakesmith::Error::unsupported(
+                "a file holds a value that the column's type in the table cannot hold; rewrite the file with its own writer",
+            );
+            DataFusionError::External(Box::new(
+                error.with("column", &self.column).with("path", &self.path).caused_by(e),
+            ))
+        })?;
+        if self.checks {
+            check_calendar(&adapted, &self.column, &self.path).map_err(|e| DataFusionError::External(Box::new(e)))?;
+        }
+        Ok(ColumnarValue::Array(adapted))
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![&self.source]
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
+        let mut new = (*self).clone();
+        if let [source] = children.as_slice() {
+            new.source = Arc::clone(source);
+        }
+        Ok(Arc::new(new))
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt_sql(f)
+    }
+}

@@ -1,0 +1,22 @@
+//! Tables as DataFusion scans them.
+//!
+//! ```text
+//! provider: columns ─> pruning (metadata only) ─> scan (files, deleted rows) ─> Parquet reader
+//!                                                        adapter, file_reader ┘
+//! ```
+
+mod adapter;
+mod columns;
+mod file_facts;
+mod file_reader;
+mod provider;
+mod pruning;
+mod scalars;
+mod scan;
+mod summary;
+mod whole;
+
+pub(crate) use columns::VARIANT;
+pub(crate) use provider::{LakeTable, METADATA};
+pub(crate) use scan::storage_url;
+pub(crate) use summary::{ScanSummary, Summaries};

@@ -1,0 +1,228 @@
+//! A version of a table as DataFusion asks for it.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{DFSchema, Result};
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::functions::core::expr_fn::named_struct;
+use datafusion::logical_expr::expr::Case;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType, lit};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use lakesmith::table::FileId;
+use lakesmith::{Location, ScanReport, SkippedFiles, Table};
+
+use super::columns::{Columns, ROW_ID, ROW_INDEX, ROW_VERSION};
+use super::file_facts::{FACTS, Fact};
+use super::pruning::prune;
+use super::scan::{Scan, live_count};
+use super::summary::{ScanSummary, Summaries};
+use super::whole::whole;
+use crate::failure::external;
+
+/// Rows of a batch that holds no column.
+const BARE_BATCH_ROWS: usize = 65_536;
+
+/// Name of the column that holds facts of a row's file.
+pub(crate) const METADATA: &str = "_metadata";
+
+/// One version of a table.
+#[derive(Debug)]
+pub(crate) struct LakeTable {
+    table: Table,
+    columns: Arc<Columns>,
+    schema: SchemaRef,
+    /// Takes what each scan skips and reads.
+    summaries: Summaries,
+}
+
+impl LakeTable {
+    /// The table as queries see it; `with_metadata`: with the column `_metadata`.
+    ///
+    /// # Errors
+    /// Unsupported for a type that cannot be read.
+    pub(crate) fn new(table: Table, with_metadata: bool, summaries: Summaries) -> lakesmith::Result<Self> {
+        let columns = Arc::new(Columns::of(&table)?);
+        let mut schema = Arc::clone(&columns.schema);
+        if with_metadata && schema.index_of(METADATA).is_err() {
+            let mut fields: Vec<Field> = schema.fields().iter().map(|f| f.as_ref().clone()).collect();
+            fields.push(Field::new(METADATA, DataType::Struct(metadata_fields(&columns)), false));
+            schema = Arc::new(Schema::new(fields));
+        }
+        Ok(Self { table, columns, schema, summaries })
+    }
+
+    fn note(&self, files: &[FileId], skipped: SkippedFiles) -> lakesmith::Result<()> {
+        let state = self.table.state();
+        let read: Vec<Location> = files
+            .iter()
+            .map(|id| self.table.root().resolve(state.files.get(*id).path))
+            .collect::<lakesmith::Result<_>>()?;
+        let report = ScanReport {
+            table: self.table.root().to_string(),
+            version: state.version,
+            files: state.files.len() as u64,
+            bytes: state.files.total_bytes(),
+            skipped,
+            read_files: read.len() as u64,
+            read_bytes: files.iter().map(|id| state.files.get(*id).size).sum(),
+        };
+        self.summaries.note(ScanSummary { report, read });
+        Ok(())
+    }
+
+    /// Rows without columns, which the metadata counts.
+    fn bare(&self) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(rows) = live_count(self.table.state().files.iter()) else { return Ok(None) };
+        let empty: SchemaRef = Arc::new(Schema::empty());
+        let of = |count: usize| {
+            let options = RecordBatchOptions::new().with_row_count(Some(count));
+            RecordBatch::try_new_with_options(Arc::clone(&empty), Vec::new(), &options)
+        };
+        let mut batches = vec![of(BARE_BATCH_ROWS)?; rows / BARE_BATCH_ROWS];
+        batches.push(of(rows % BARE_BATCH_ROWS)?);
+        let source = MemorySourceConfig::try_new(&[batches], empty, None)?;
+        Ok(Some(DataSourceExec::from_data_source(source)))
+    }
+
+    /// The expression over the scan's columns that gives the column that queries see at `index`.
+    fn expression(&self, index: usize) -> Expr {
+        match self.columns.schema.fields().get(index) {
+            Some(field) if field.data_type().is_nested() => whole(column(field.name())),
+            Some(field) => column(field.name()),
+            None => named_struct(
+                metadata_columns(&self.columns).into_iter().flat_map(|(name, expr)| [lit(name), expr]).collect(),
+            ),
+        }
+    }
+}
+
+fn column(name: &str) -> Expr {
+    Expr::Column(datafusion::common::Column::new_unqualified(name))
+}
+
+/// `first`, unless it is null.
+fn or_else(first: Expr, second: Expr) -> Expr {
+    let when = vec![(Box::new(first.clone().is_not_null()), Box::new(first))];
+    Expr::Case(Case::new(None, when, Some(Box::new(second))))
+}
+
+fn metadata_columns(columns: &Columns) -> Vec<(&'static str, Expr)> {
+    let mut found: Vec<(&'static str, Expr)> = FACTS.iter().map(|fact| (fact.name(), column(&fact.column()))).collect();
+    found.push(("row_index", column(ROW_INDEX)));
+    if columns.scan.file_schema().index_of(ROW_ID).is_ok() {
+        let counted = column(&Fact::BaseRowId.column()) + column(ROW_INDEX);
+        found.push(("row_id", or_else(column(ROW_ID), counted)));
+        found.push(("row_commit_version", or_else(column(ROW_VERSION), column(&Fact::RowVersion.column()))));
+    }
+    found
+}
+
+fn metadata_fields(columns: &Columns) -> Fields {
+    let instant = || DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    metadata_columns(columns)
+        .into_iter()
+        .map(|(name, _)| {
+            let data_type = match name {
+                "file_path" | "file_name" => DataType::Utf8,
+                "file_modification_time" => instant(),
+                _ => DataType::Int64,
+            };
+            Field::new(name, data_type, true)
+        })
+        .collect()
+}
+
+#[async_trait]
+impl TableProvider for LakeTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let wanted: Vec<usize> = projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
+        if wanted.is_empty() && filters.is_empty() {
+            if let Some(plan) = self.bare()? {
+                let skipped = SkippedFiles { stats: self.table.state().files.len() as u64, ..SkippedFiles::default() };
+                self.note(&[], skipped).map_err(external)?;
+                return Ok(plan);
+            }
+        }
+        let seen = DFSchema::try_from(Arc::clone(&self.schema))?;
+        let physical =
+            filters.iter().map(|f| session.create_physical_expr(f.clone(), &seen)).collect::<Result<Vec<_>>>()?;
+        let (mut files, mut skipped) = prune(&self.table, &self.columns, &physical).await?;
+        let limit = limit.filter(|_| filters.is_empty());
+        if let Some(limit) = limit {
+            let enough = self.first_files(&files, limit);
+            skipped.limit = (files.len() - enough) as u64;
+            files.truncate(enough);
+        }
+        self.note(&files, skipped).map_err(external)?;
+        let projected: SchemaRef = Arc::new(self.schema.project(&wanted)?);
+        if files.is_empty() {
+            return Ok(Arc::new(EmptyExec::new(projected)));
+        }
+        let data = self.columns.schema.fields();
+        let made_up = wanted.iter().any(|i| data.get(*i).is_none_or(|field| field.data_type().is_nested()));
+        let places: Vec<usize> = if wanted.iter().any(|i| *i >= data.len()) {
+            (0..self.columns.scan.table_schema().fields().len()).collect()
+        } else {
+            wanted.iter().map(|i| self.columns.place(*i)).collect()
+        };
+        let scan = Scan {
+            table: &self.table,
+            columns: &self.columns,
+            files: &files,
+            projection: places,
+            threads: session.config().target_partitions(),
+            limit,
+            whole: filters.is_empty() && limit.is_none(),
+        };
+        let plan = scan.plan().await?;
+        if !made_up {
+            return Ok(plan);
+        }
+        let scanned = DFSchema::try_from(plan.schema())?;
+        let expressions = wanted.iter().map(|index| {
+            let expr = session.create_physical_expr(self.expression(*index), &scanned)?;
+            Ok((expr, self.schema.field(*index).name().clone()))
+        });
+        Ok(Arc::new(ProjectionExec::try_new(expressions.collect::<Result<Vec<_>>>()?, plan)?))
+    }
+}
+
+impl LakeTable {
+    /// How many of `files`, in their order, hold `limit` rows.
+    fn first_files(&self, files: &[FileId], limit: usize) -> usize {
+        let mut rows = 0usize;
+        for (index, id) in files.iter().enumerate() {
+            if rows >= limit {
+                return index;
+            }
+            let file = self.table.state().files.get(*id);
+            rows = rows.saturating_add(live_count(std::iter::once(file)).unwrap_or(0));
+        }
+        files.len()
+    }
+}

@@ -1,0 +1,192 @@
+//! Arithmetic that fails rather than gives another number: Spark's ANSI mode.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ArrayRef, AsArray, Datum, Float64Array, Int64Array, PrimitiveArray};
+use arrow::compute::kernels::numeric;
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::error::ArrowError;
+use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use super::decimal;
+
+/// An operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Op {
+    /// `+` of whole numbers
+    Add,
+    /// `-` of whole numbers
+    Subtract,
+    /// `*` of whole numbers
+    Multiply,
+    /// `/`, never of whole numbers: those become DOUBLE
+    Divide,
+    /// `div`
+    IntegerDivide,
+    /// `%`
+    Remainder,
+}
+
+static FUNCTIONS: LazyLock<[(Op, Arc<ScalarUDF>); 6]> = LazyLock::new(|| {
+    [Op::Add, Op::Subtract, Op::Multiply, Op::Divide, Op::IntegerDivide, Op::Remainder]
+        .map(|op| (op, Arc::new(ScalarUDF::from(Arithmetic::new(op)))))
+});
+
+/// `left op right`.
+pub(crate) fn call(op: Op, left: Expr, right: Expr) -> Expr {
+    let function = FUNCTIONS.iter().find(|(known, _)| *known == op).map_or(&FUNCTIONS[0].1, |(_, f)| f);
+    function.call(vec![left, right])
+}
+
+/// The failure of a division by zero.
+pub(crate) fn divide_by_zero() -> DataFusionError {
+    external("division by zero; use try_divide to get NULL instead", "DIVIDE_BY_ZERO")
+}
+
+/// The failure of a result that its type cannot hold.
+pub(crate) fn out_of_range(what: &str) -> DataFusionError {
+    external(&format!("{what} overflow: the result does not fit its type; cast to a wider type"), "ARITHMETIC_OVERFLOW")
+}
+
+fn external(message: &str, class: &'static str) -> DataFusionError {
+    DataFusionError::External(Box::new(lakesmith::Error::usage(message).class(class)))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Arithmetic {
+    op: Op,
+    signature: Signature,
+}
+
+impl Arithmetic {
+    fn new(op: Op) -> Self {
+        Self { op, signature: Signature::any(2, Volatility::Immutable) }
+    }
+
+    fn operands(&self, args: &ScalarFunctionArgs) -> Result<(ArrayRef, ArrayRef, bool)> {
+        let scalar = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        let rows = if scalar { 1 } else { args.number_rows };
+        Ok((args.args[0].to_array(rows)?, args.args[1].to_array(rows)?, scalar))
+    }
+}
+
+fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    Ok(cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })?)
+}
+
+fn checked(result: Result<ArrayRef, ArrowError>) -> Result<ArrayRef> {
+    result.map_err(|e| match e {
+        ArrowError::ArithmeticOverflow(_) => out_of_range("integer"),
+        ArrowError::DivideByZero => divide_by_zero(),
+        other => other.into(),
+    })
+}
+
+impl ScalarUDFImpl for Arithmetic {
+    fn name(&self) -> &str {
+        match self.op {
+            Op::Add => "__lakesmith_add",
+            Op::Subtract => "__lakesmith_subtract",
+            Op::Multiply => "__lakesmith_multiply",
+            Op::Divide => "__lakesmith_divide",
+            Op::IntegerDivide => "__lakesmith_div",
+            Op::Remainder => "__lakesmith_remainder",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let [left, right] = types else { return exec_err!("an operator has two operands") };
+        Ok(match self.op {
+            Op::IntegerDivide => DataType::Int64,
+            Op::Divide => match (decimal::digits(left), decimal::digits(right)) {
+                (Some(l), Some(r)) if has_decimal(left, right) => {
+                    let (precision, scale) = decimal::quotient_type(l, r);
+                    DataType::Decimal128(precision, scale)
+                }
+                _ => DataType::Float64,
+            },
+            _ => left.clone(),
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let (left, right, scalar) = self.operands(&args)?;
+        let (l, r): (&dyn Datum, &dyn Datum) = (&left, &right);
+        let result = match self.op {
+            Op::Add => checked(numeric::add(l, r))?,
+            Op::Subtract => checked(numeric::sub(l, r))?,
+            Op::Multiply => checked(numeric::mul(l, r))?,
+            Op::Remainder => remainder(&left, &right)?,
+            Op::IntegerDivide => {
+                let (left, right) = (cast(&left, &DataType::Int64)?, cast(&right, &DataType::Int64)?);
+                let (left, right) = (left.as_primitive::<Int64Type>(), right.as_primitive::<Int64Type>());
+                let quotients: Int64Array = binary(left, right, |l, r| match r {
+                    0 => Err(divide_by_zero()),
+                    _ => l.checked_div(r).ok_or_else(|| out_of_range("integer")),
+                })?;
+                Arc::new(quotients)
+            }
+            Op::Divide => match args.return_field.data_type() {
+                DataType::Decimal128(precision, scale) => {
+                    let as_decimal = |array: &ArrayRef| match decimal::digits(array.data_type()) {
+                        Some((p, s)) => cast(array, &DataType::Decimal128(p, s)),
+                        None => exec_err!("{} is no decimal", array.data_type()),
+                    };
+                    decimal::divide(&as_decimal(&left)?, &as_decimal(&right)?, *precision, *scale)?
+                }
+                _ => {
+                    let (left, right) = (cast(&left, &DataType::Float64)?, cast(&right, &DataType::Float64)?);
+                    let (left, right) = (left.as_primitive::<Float64Type>(), right.as_primitive::<Float64Type>());
+                    let quotients: Float64Array =
+                        binary(left, right, |l, r| if r == 0.0 { Err(divide_by_zero()) } else { Ok(l / r) })?;
+                    Arc::new(quotients)
+                }
+            },
+        };
+        if scalar {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
+        }
+        Ok(ColumnarValue::Array(result))
+    }
+}
+
+fn has_decimal(left: &DataType, right: &DataType) -> bool {
+    [left, right].iter().any(|t| matches!(t, DataType::Decimal128(..)))
+}
+
+fn remainder(left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {
+    let zero = |class: &'static str| external("remainder by zero; use try_mod to get NULL instead", class);
+    if let (DataType::Float64, DataType::Float64) = (left.data_type(), right.data_type()) {
+        let (left, right) = (left.as_primitive::<Float64Type>(), right.as_primitive::<Float64Type>());
+        let rest: Float64Array =
+            binary(left, right, |l, r| if r == 0.0 { Err(zero("REMAINDER_BY_ZERO")) } else { Ok(l % r) })?;
+        return Ok(Arc::new(rest));
+    }
+    numeric::rem(left, right).map_err(|e| match e {
+        ArrowError::DivideByZero => zero("REMAINDER_BY_ZERO"),
+        ArrowError::ArithmeticOverflow(_) => out_of_range("integer"),
+        other => other.into(),
+    })
+}
+
+fn binary<T: arrow::datatypes::ArrowPrimitiveType>(
+    left: &PrimitiveArray<T>,
+    right: &PrimitiveArray<T>,
+    op: impl Fn(T::Native, T::Native) -> Result<T::Native>,
+) -> Result<PrimitiveArray<T>> {
+    let pairs = left.iter().zip(right.iter());
+    pairs
+        .map(|pair| match pair {
+            (Some(l), Some(r)) => op(l, r).map(Some),
+            _ => Ok(None),
+        })
+        .collect()
+}

@@ -1,0 +1,106 @@
+//! Gives expressions their Spark meaning once all types are known.
+
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::{Between, InList};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable as _, LogicalPlan, Operator};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::arithmetic::{Op, call};
+use super::float_order::{comparable, is_comparable};
+
+/// The rule.
+#[derive(Debug)]
+pub(crate) struct SparkMeaning;
+
+impl AnalyzerRule for SparkMeaning {
+    fn name(&self) -> &str {
+        "spark_meaning"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| rewrite(plan)).data()
+    }
+}
+
+fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = &plan {
+        schema = scan.projected_schema.as_ref().clone();
+    }
+    let keys = matches!(plan, LogicalPlan::Aggregate(_));
+    let groups = match &plan {
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.len(),
+        _ => 0,
+    };
+    let names = NamePreserver::new(&plan);
+    let mut at = 0;
+    let rewritten = plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let is_group = keys && at < groups;
+        at += 1;
+        let new = expr.transform_up(|e| meaning(e, &schema))?;
+        let new = if is_group { new.map_data(|e| grouped(e, &schema))? } else { new };
+        Ok(if new.transformed { new.update_data(|e| name.restore(e)) } else { new })
+    })?;
+    rewritten.map_data(LogicalPlan::recompute_schema)
+}
+
+/// Zeros of either sign are one group, and so are all NaNs.
+fn grouped(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    Ok(if is_float(&expr, schema) && !matches!(expr, Expr::GroupingSet(_)) { comparable(expr) } else { expr })
+}
+
+fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(expr.get_type(schema), Ok(DataType::Float32 | DataType::Float64))
+}
+
+fn is_whole(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(expr.get_type(schema), Ok(DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64))
+}
+
+fn meaning(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let wrap = |e: Expr| if is_float(&e, schema) && !is_comparable(&e) { comparable(e) } else { e };
+    Ok(match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let arithmetic = match op {
+                Operator::Plus => Some(Op::Add),
+                Operator::Minus => Some(Op::Subtract),
+                Operator::Multiply => Some(Op::Multiply),
+                _ => None,
+            };
+            match arithmetic {
+                Some(kind) if is_whole(&left, schema) && is_whole(&right, schema) => {
+                    Transformed::yes(call(kind, *left, *right))
+                }
+                None if compares(op) && (is_float(&left, schema) || is_float(&right, schema)) => {
+                    let (left, right) = (Box::new(wrap(*left)), Box::new(wrap(*right)));
+                    Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+                }
+                _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            }
+        }
+        Expr::Negative(inner) if is_whole(&inner, schema) => {
+            let zero = ScalarValue::new_zero(&inner.get_type(schema)?)?;
+            Transformed::yes(call(Op::Subtract, Expr::Literal(zero, None), *inner))
+        }
+        Expr::Between(Between { expr, negated, low, high }) if is_float(&expr, schema) => {
+            let between = Between::new(Box::new(wrap(*expr)), negated, Box::new(wrap(*low)), Box::new(wrap(*high)));
+            Transformed::yes(Expr::Between(between))
+        }
+        Expr::InList(InList { expr, list, negated }) if is_float(&expr, schema) => {
+            let list = list.into_iter().map(wrap).collect();
+            Transformed::yes(Expr::InList(InList::new(Box::new(wrap(*expr)), list, negated)))
+        }
+        other => Transformed::no(other),
+    })
+}
+
+fn compares(op: Operator) -> bool {
+    use Operator as O;
+    matches!(op, O::Eq | O::NotEq | O::Lt | O::LtEq | O::Gt | O::GtEq | O::IsDistinctFrom | O::IsNotDistinctFrom)
+}

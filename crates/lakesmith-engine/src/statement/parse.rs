@@ -1,0 +1,177 @@
+//! Text to tree, with the place of every mistake.
+
+use std::collections::HashMap;
+
+use datafusion::sql::sqlparser::ast::{CreateView, Query, Statement};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Location as Place, Token, TokenWithSpan, Tokenizer};
+use lakesmith::{Error, Result};
+
+use super::dialect::SparkDialect;
+
+/// Nesting that a statement may have.
+const DEPTH_MAX: usize = 200;
+
+/// Formats whose tables are named by path.
+const PATH_FORMATS: [&str; 6] = ["delta", "parquet", "csv", "json", "orc", "text"];
+
+/// How a plan is to be explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Explain {
+    /// Files and the plan.
+    Plan,
+    /// The same after a run, with what it took.
+    Analyze,
+}
+
+/// What a statement does.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// A query.
+    Query(Box<Query>),
+    /// CREATE [OR REPLACE] TEMPORARY VIEW
+    CreateView(Box<CreateView>),
+    /// DROP VIEW; the name, and whether it may be missing.
+    DropView(String, bool),
+}
+
+/// A statement.
+#[derive(Debug, Clone)]
+pub(crate) struct Parsed {
+    /// What it does.
+    pub kind: Kind,
+    /// Whether it is only to be explained.
+    pub explain: Option<Explain>,
+    /// Spellings of names by place.
+    pub spelled: HashMap<(u64, u64), String>,
+}
+
+impl Parsed {
+    /// True if the statement speaks of a name, given in lower case.
+    pub(crate) fn mentions(&self, name: &str) -> bool {
+        self.spelled.values().any(|spelling| spelling.to_lowercase() == name)
+    }
+}
+
+/// Parses one statement. Names are in lower case in the tree, paths as they are.
+///
+/// # Errors
+/// Usage (`PARSE_SYNTAX_ERROR`) with `line` and `position` in `text`, Unsupported for a statement that is no query.
+pub(crate) fn parse(text: &str) -> Result<Parsed> {
+    let mut tokens = Tokenizer::new(&SparkDialect, text)
+        .tokenize_with_location()
+        .map_err(|e| syntax_error(&e.message, e.location.line, e.location.column))?;
+    let spelled = fold_names(&mut tokens);
+    let explain = take_explain(&mut tokens);
+    let mut parser = Parser::new(&SparkDialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
+    let statement = parser.parse_statement().map_err(|e| parser_error(e, text))?;
+    let rest = parser.peek_token();
+    if rest.token != Token::EOF {
+        let (line, column) = (rest.span.start.line, rest.span.start.column);
+        return Err(syntax_error(&format!("expected the end of the statement, found '{}'", rest.token), line, column));
+    }
+    let kind = match statement {
+        Statement::Query(query) => Kind::Query(query),
+        Statement::CreateView(view) if view.temporary => Kind::CreateView(Box::new(view)),
+        Statement::Drop { object_type, if_exists, names, .. } if object_type.to_string() == "VIEW" => {
+            let name = names.first().map(ToString::to_string).unwrap_or_default();
+            Kind::DropView(name.replace('`', ""), if_exists)
+        }
+        other => {
+            let word: String = other.to_string().split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+            return Err(Error::unsupported(format!(
+                "the query engine does not run {word} …; it runs SELECT, WITH, VALUES, \
+                 EXPLAIN and CREATE TEMPORARY VIEW"
+            ))
+            .class("UNSUPPORTED_FEATURE"));
+        }
+    };
+    Ok(Parsed { kind, explain, spelled })
+}
+
+/// Puts names in lower case and keeps how they were spelled.
+fn fold_names(tokens: &mut [TokenWithSpan]) -> HashMap<(u64, u64), String> {
+    let mut spelled = HashMap::new();
+    let mut before: [Option<String>; 2] = [None, None];
+    for token in tokens.iter_mut() {
+        let is_path =
+            before[1].as_deref() == Some(".") && before[0].as_deref().is_some_and(|word| PATH_FORMATS.contains(&word));
+        match &mut token.token {
+            Token::Whitespace(_) => continue,
+            Token::Word(word) => {
+                let Place { line, column } = token.span.start;
+                let value = if word.quote_style.is_some() { word.value.replace("``", "`") } else { word.value.clone() };
+                if !(is_path && word.quote_style.is_some()) {
+                    word.value = value.to_lowercase();
+                } else {
+                    word.value.clone_from(&value);
+                }
+                spelled.insert((line, column), value);
+                before = [before[1].take(), Some(word.value.clone())];
+            }
+            Token::Period => before = [before[1].take(), Some(".".to_owned())],
+            _ => before = [None, None],
+        }
+    }
+    spelled
+}
+
+/// Takes EXPLAIN and its words off the front.
+fn take_explain(tokens: &mut Vec<TokenWithSpan>) -> Option<Explain> {
+    let mut explain = None;
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let word = match &token.token {
+            Token::Whitespace(_) => {
+                at += 1;
+                continue;
+            }
+            Token::Word(word) if word.quote_style.is_none() => word.value.as_str(),
+            _ => break,
+        };
+        match (word, explain) {
+            ("explain", None) => explain = Some(Explain::Plan),
+            ("analyze", Some(_)) => explain = Some(Explain::Analyze),
+            ("extended" | "formatted" | "cost" | "codegen" | "verbose", Some(_)) => {}
+            _ => break,
+        }
+        at += 1;
+        tokens.drain(..at);
+        at = 0;
+    }
+    explain
+}
+
+/// The parser ends its messages with the place.
+fn parser_error(error: ParserError, text: &str) -> Error {
+    let message = match &error {
+        ParserError::ParserError(message) | ParserError::TokenizerError(message) => message.clone(),
+        ParserError::RecursionLimitExceeded => {
+            return Error::usage(format!(
+                "the statement is nested more than {DEPTH_MAX} levels deep; write it flatter"
+            ))
+            .class("PARSE_SYNTAX_ERROR");
+        }
+    };
+    let end = || {
+        let last = text.lines().last().unwrap_or_default();
+        (text.lines().count().max(1) as u64, last.chars().count() as u64 + 1)
+    };
+    let (what, place) = match message.rsplit_once(" at Line: ") {
+        Some((what, place)) => {
+            let mut numbers = place.split(", Column: ").map(|n| n.trim().parse::<u64>().ok());
+            (what.to_owned(), numbers.next().flatten().zip(numbers.next().flatten()))
+        }
+        None => (message, None),
+    };
+    let (line, column) = place.unwrap_or_else(end);
+    syntax_error(&what, line, column)
+}
+
+fn syntax_error(what: &str, line: u64, column: u64) -> Error {
+    let what = what.trim_end_matches('.').replace("Expected: ", "expected ");
+    Error::usage(format!("Syntax error: {what}"))
+        .class("PARSE_SYNTAX_ERROR")
+        .with("line", line)
+        .with("position", column.saturating_sub(1))
+}

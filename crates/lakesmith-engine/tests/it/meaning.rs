@@ -1,0 +1,116 @@
+//! Expressions mean what they mean in Spark 4 with its defaults.
+
+use crate::asking::{ask, rows};
+
+#[test]
+fn expressions_give_spark_s_values() {
+    for (sql, expected) in [
+        ("SELECT 7 / 2", "3.5"),
+        ("SELECT 7 DIV 2", "3"),
+        ("SELECT 1 + 7 DIV 2 * 2", "7"),
+        ("SELECT -7 % 3", "-1"),
+        ("SELECT CAST(7 AS DECIMAL(10,2)) / 2", "3.50000000"),
+        ("SELECT 1.0 / 3.0", "0.333333"),
+        ("SELECT \"text\"", "text"),
+        ("SELECT 'it''s'", "it's"),
+        ("SELECT 'a\\tb'", "a\tb"),
+        ("SELECT 2147483647", "2147483647"),
+        ("SELECT 2147483647 + 1L", "2147483648"),
+        ("SELECT -2147483648", "-2147483648"),
+        ("SELECT 1e3", "1000.0"),
+        ("SELECT sum(id) FROM range(5)", "10"),
+        ("SELECT max(id) FROM range(3, 9, 2)", "7"),
+        ("SELECT ID FROM range(1)", "0"),
+        ("SELECT count(*) FROM range(100000)", "100000"),
+        ("SELECT DATE'2026-01-31' + INTERVAL 1 DAY", "2026-02-01T00:00:00"),
+        ("SELECT TIMESTAMP'2026-01-01 10:00:00'", "2026-01-01T10:00:00+00:00"),
+        ("SELECT TIMESTAMP'2026-01-01 10:00:00+02:00'", "2026-01-01T08:00:00+00:00"),
+        ("SELECT year(DATE'2026-03-04'), month(DATE'2026-03-04')", "2026|3"),
+        ("SELECT CAST('NaN' AS DOUBLE) = CAST('NaN' AS DOUBLE)", "true"),
+        ("SELECT CAST('NaN' AS DOUBLE) > 1e300", "true"),
+        ("SELECT CAST(-0.0 AS DOUBLE) = 0e0", "true"),
+        ("SELECT try_cast('x' AS INT)", "null"),
+        ("SELECT CAST('12' AS INT) + 1", "13"),
+        ("SELECT named_struct('a', 1, 'B', 'x')", "{\"a\":1,\"B\":\"x\"}"),
+        ("SELECT array(1, 2, 3)[0]", "1"),
+        ("SELECT size(array(1, 2, 3))", "3"),
+        ("SELECT coalesce(NULL, 5)", "5"),
+        ("SELECT count(DISTINCT id % 3) FROM range(10)", "3"),
+        ("SELECT avg(id) FROM range(4)", "1.5"),
+        ("SELECT id FROM range(3) ORDER BY id DESC LIMIT 1", "2"),
+        ("SELECT x FROM VALUES (2), (NULL), (1) AS t(x) ORDER BY x LIMIT 1", "null"),
+        ("WITH t AS (SELECT 1 AS a) SELECT a + 1 FROM t", "2"),
+        ("SELECT if(1 < 2, 'yes', 'no')", "yes"),
+        ("SELECT upper('ä'), length('äöü')", "Ä|3"),
+        ("SELECT substring('Spark', 2, 3)", "par"),
+        ("SELECT concat('a', 1)", "a1"),
+        ("SELECT 5 IN (1, 5)", "true"),
+        ("SELECT 'abc' LIKE 'a%'", "true"),
+        ("SELECT CAST(1.5 AS INT)", "1"),
+        ("SELECT CAST(X'4142' AS STRING)", "AB"),
+    ] {
+        assert_eq!(rows(sql), [expected], "{sql}");
+    }
+}
+
+#[test]
+fn what_has_no_value_is_an_error_of_spark_s_class() {
+    for (sql, class) in [
+        ("SELECT 2147483647 + 1", "ARITHMETIC_OVERFLOW"),
+        ("SELECT CAST(9223372036854775807 AS BIGINT) + 1L", "ARITHMETIC_OVERFLOW"),
+        ("SELECT -CAST(-9223372036854775807 AS BIGINT) + 1L", "ARITHMETIC_OVERFLOW"),
+        ("SELECT 100000 * 100000", "ARITHMETIC_OVERFLOW"),
+        ("SELECT 1 / 0", "DIVIDE_BY_ZERO"),
+        ("SELECT 1e0 / 0e0", "DIVIDE_BY_ZERO"),
+        ("SELECT 1.5 / 0.0", "DIVIDE_BY_ZERO"),
+        ("SELECT 1 DIV 0", "DIVIDE_BY_ZERO"),
+        ("SELECT 1 % 0", "REMAINDER_BY_ZERO"),
+        ("SELECT CAST('x' AS INT)", "CAST_INVALID_INPUT"),
+        ("SELECT CAST('2026-13-01' AS DATE)", "CAST_INVALID_INPUT"),
+        ("SELECT CAST(300 AS TINYINT)", "CAST_OVERFLOW"),
+        ("SELECT nothing FROM range(1)", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("SELECT no_such_function(1)", "UNRESOLVED_ROUTINE"),
+        ("SELECT * FROM no_such_table", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("SELECT * FROM delta.`/no/such/path`", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("SELECT id FROM range(2) GROUP BY id % 2", "MISSING_AGGREGATION"),
+        ("SELECT FROM WHERE", "PARSE_SYNTAX_ERROR"),
+        ("SELECT * FROM parquet.`/no/such/path`", "PATH_NOT_FOUND"),
+    ] {
+        match ask(sql) {
+            Err(error) => assert_eq!(error.class_name(), class, "{sql}: {error}"),
+            Ok(answer) => panic!("{sql} gave {answer:?}"),
+        }
+    }
+}
+
+#[test]
+fn columns_are_called_as_spark_calls_them() {
+    for (sql, columns) in [
+        ("SELECT count(*), sum(id), ID FROM range(3) GROUP BY id", vec!["count(1)", "sum(id)", "ID"]),
+        ("SELECT id + 1, id AS Nr, 'x' FROM range(1)", vec!["(id + 1)", "Nr", "x"]),
+        ("SELECT *, id AS Twice FROM range(1)", vec!["id", "Twice"]),
+        ("SELECT a.id, b.id FROM range(1) a JOIN range(1) b ON a.id = b.id", vec!["id", "id"]),
+        ("SELECT id, id FROM range(1)", vec!["id", "id"]),
+        ("SELECT `count(1)` FROM (SELECT count(*) FROM range(3))", vec!["count(1)"]),
+        ("SELECT CAST(id AS STRING) FROM range(1)", vec!["CAST(id AS STRING)"]),
+        ("SELECT s.A FROM (SELECT named_struct('a', 1) AS S)", vec!["A"]),
+    ] {
+        let answer = ask(sql).unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+        assert_eq!(answer.columns, columns, "{sql}");
+    }
+}
+
+#[test]
+fn a_syntax_error_tells_its_place_in_the_whole_text() {
+    let error = ask("SELECT 1;\n  SELECT 1 +").unwrap_err();
+    assert_eq!(error.class_name(), "PARSE_SYNTAX_ERROR");
+    assert_eq!((error.context_value("line"), error.context_value("position")), (Some("2"), Some("12")), "{error}");
+    let error = ask("SELECT 1 FRM t x").unwrap_err();
+    assert_eq!(error.context_value("line"), Some("1"), "{error}");
+}
+
+#[test]
+fn the_nearest_column_is_named_as_it_is_spelled() {
+    let error = ask("SELECT custmer FROM (SELECT 1 AS Customer, 2 AS other)").unwrap_err();
+    assert!(error.message().contains("[`Customer`, `other`]"), "{error}");
+}

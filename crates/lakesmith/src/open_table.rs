@@ -1,0 +1,102 @@
+//! One version of a table, opened for readers that know nothing of its format.
+
+use std::sync::Arc;
+
+use lakesmith_core::layout::OrderKey;
+use lakesmith_core::op::TimeTravel;
+use lakesmith_core::table::{
+    ColumnBounds, DeleteInfo, DeletionVector, FileId, InputFile, ReadSpec, RowTrackingColumns, TableState,
+};
+use lakesmith_core::{Error, ErrorKind, Result};
+use lakesmith_delta::{DeltaTable, Needs};
+use lakesmith_storage::{Location, Store};
+
+use crate::Session;
+use crate::ops::describe::spark_uri;
+
+/// One version of a table. Cloning shares it.
+#[derive(Debug, Clone)]
+pub struct Table {
+    table: Arc<DeltaTable>,
+    store: Store,
+    root: Location,
+    read: Arc<ReadSpec>,
+    row_tracking: Option<RowTrackingColumns>,
+}
+
+impl Table {
+    pub(crate) fn open(session: &Session, root: &Location, at: TimeTravel) -> Result<Table> {
+        let store = session.open(root)?;
+        let needs = Needs { files: true, stats: false };
+        let table = session.runtime.block_on(lakesmith_delta::load(&store, root, at, needs))?;
+        let read = Arc::new(lakesmith_delta::read_spec(&table)?);
+        let row_tracking = lakesmith_delta::row_tracking(&table)?;
+        Ok(Table { table: Arc::new(table), store, root: root.clone(), read, row_tracking })
+    }
+
+    /// Schema, properties and the live files.
+    pub fn state(&self) -> &TableState {
+        &self.table.state
+    }
+
+    /// Where it lies.
+    pub fn root(&self) -> &Location {
+        &self.root
+    }
+
+    /// The storage that holds it.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// How the columns stand in the data files.
+    pub fn read_spec(&self) -> &Arc<ReadSpec> {
+        &self.read
+    }
+
+    /// The hidden columns in which files hold row ids that are not counted from the file's first.
+    pub fn row_tracking(&self) -> Option<&RowTrackingColumns> {
+        self.row_tracking.as_ref()
+    }
+
+    /// The files with their locations, in the order given.
+    ///
+    /// # Errors
+    /// Corrupt or Unsupported for a path that names no place we know.
+    pub fn input_files(&self, ids: &[FileId]) -> Result<Vec<InputFile>> {
+        lakesmith_delta::input_files(&self.table, &self.root, ids)
+    }
+
+    /// What the metadata says of the columns, file by file; the metadata is read once for all of them.
+    ///
+    /// # Errors
+    /// Corrupt if it no longer gives the same files, those of the storage.
+    pub async fn column_bounds(&self, columns: &[OrderKey]) -> Result<Vec<ColumnBounds>> {
+        lakesmith_delta::column_bounds(&self.store, &self.root, &self.table, columns).await
+    }
+
+    /// The deleted rows of a file.
+    ///
+    /// # Errors
+    /// Corrupt with Spark's class where the bytes contradict the metadata, [`Table::missing_file`] if they are gone.
+    pub async fn deleted_rows(&self, info: &DeleteInfo) -> Result<DeletionVector> {
+        let read = lakesmith_delta::read_vector(&self.store, info).await;
+        read.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => self.missing_file(error),
+            _ => error,
+        })
+    }
+
+    /// What it means that a file of this version does not exist.
+    pub fn missing_file(&self, error: Error) -> Error {
+        let path = error.context_value("path").unwrap_or("?").to_owned();
+        Error::not_found(
+            "a file that this version of the table refers to does not exist any more: a VACUUM has taken it, or it was \
+             removed by hand; read a later version, which `lakesmith history --readable` lists",
+        )
+        .class("FAILED_READ_FILE.FILE_NOT_EXIST")
+        .with("path", path)
+        .with("table", spark_uri(&self.root))
+        .with("version", self.table.state.version)
+    }
+}

@@ -1,0 +1,172 @@
+"""The same queries, asked of Spark and of us, on tables that Spark wrote with everything odd at once."""
+
+import base64
+import datetime
+import decimal
+import json
+import math
+
+import pytest
+
+from lakesmith_binary import Failed
+
+DAYS = "date_add(DATE'2026-01-01', CAST(id % 5 AS INT))"
+
+
+@pytest.fixture(scope="module")
+def odd(spark, tmp_path_factory):
+    """Mapped and renamed columns, deleted rows, partitions by string and date with nulls, wider types, nested columns."""
+    path = str(tmp_path_factory.mktemp("odd") / "t")
+    name = f"delta.`{path}`"
+    spark.sql(f"""CREATE TABLE {name} (id BIGINT, Old_Name STRING, n INT, price DECIMAL(10,2), x DOUBLE, f FLOAT, ok BOOLEAN, d DATE,
+        ts TIMESTAMP, ntz TIMESTAMP_NTZ, st STRUCT<A: INT, b: STRUCT<c: STRING>>, arr ARRAY<INT>, m MAP<STRING, INT>, bin BINARY,
+        p STRING, pd DATE, dropped INT) USING DELTA PARTITIONED BY (p, pd)
+        TBLPROPERTIES ('delta.columnMapping.mode'='name', 'delta.enableDeletionVectors'='true', 'delta.enableTypeWidening'='true',
+        'delta.enableRowTracking'='true', 'delta.checkpointInterval'='5')""")
+    for part in range(3):
+        spark.range(part * 400, part * 400 + 400, 1, 2).selectExpr(
+            "id", "concat('name ', id % 37)", "CAST(id % 100 AS INT)", "CAST(id * 1.37 AS DECIMAL(10,2))",
+            "CASE id % 7 WHEN 0 THEN double('NaN') WHEN 1 THEN double('-0.0') WHEN 2 THEN double('Infinity') ELSE id / 3 END",
+            "CAST(CASE id % 9 WHEN 0 THEN 'NaN' ELSE id / 4 END AS FLOAT)", "id % 2 = 0", DAYS,
+            "timestamp_micros(1767225600000000 + id * 1000003)", "CAST(timestamp_micros(1767225600000000 + id * 1000003) AS TIMESTAMP_NTZ)",
+            "CASE WHEN id % 11 > 0 THEN named_struct('A', CAST(id AS INT), 'b', named_struct('c', CAST(id % 3 AS STRING))) END",
+            "array(CAST(id AS INT), null)", "map('k', CAST(id AS INT))", "unhex(hex(id))",
+            "CASE id % 4 WHEN 0 THEN null WHEN 1 THEN 'a/b =%' WHEN 2 THEN 'ü' ELSE 'z' END", f"CASE WHEN id % 6 > 0 THEN {DAYS} END", "1",
+        ).toDF("id", "Old_Name", "n", "price", "x", "f", "ok", "d", "ts", "ntz", "st", "arr", "m", "bin", "p", "pd", "dropped") \
+            .write.format("delta").mode("append").save(path)
+        if part == 0:
+            spark.sql(f"ALTER TABLE {name} RENAME COLUMN Old_Name TO `New Name`")
+            spark.sql(f"ALTER TABLE {name} DROP COLUMN dropped")
+            spark.sql(f"ALTER TABLE {name} ADD COLUMN dropped STRING")
+            spark.sql(f"ALTER TABLE {name} ALTER COLUMN n TYPE BIGINT")
+            spark.sql(f"ALTER TABLE {name} ADD COLUMN st.later DOUBLE")
+            spark.sql(f"INSERT INTO {name} (id, n, p, pd) VALUES (-1, 5000000000, 'z', null)")
+            spark.sql(f"ALTER TABLE {name} RENAME COLUMN `New Name` TO Old_Name")
+            spark.sql(f"ALTER TABLE {name} DROP COLUMN dropped")
+            spark.sql(f"ALTER TABLE {name} ADD COLUMN dropped INT")
+            spark.sql(f"ALTER TABLE {name} DROP COLUMN st.later")
+    spark.sql(f"DELETE FROM {name} WHERE id % 13 = 5")
+    spark.sql(f"UPDATE {name} SET price = price + 1 WHERE id % 50 = 7")
+    return name
+
+
+QUERIES = [
+    "SELECT * FROM {t} ORDER BY id",
+    "SELECT count(*), count(x), sum(id), min(price), max(price), avg(n) FROM {t}",
+    "SELECT P, count(*) AS Anzahl FROM {t} GROUP BY p ORDER BY p",
+    "SELECT pd, p, sum(price) FROM {t} GROUP BY pd, p ORDER BY pd, p",
+    "SELECT id FROM {t} WHERE p IS NULL AND pd IS NULL ORDER BY 1",
+    "SELECT id FROM {t} WHERE p = 'a/b =%' AND pd >= DATE'2026-01-03' ORDER BY id",
+    "SELECT id, x FROM {t} WHERE x > 300 ORDER BY id",
+    "SELECT id, x FROM {t} WHERE x = 0 ORDER BY id",
+    "SELECT id FROM {t} WHERE x = double('NaN') ORDER BY id",
+    "SELECT id FROM {t} WHERE f < 20 OR f >= 299 ORDER BY id",
+    "SELECT x, count(*) FROM {t} WHERE id < 60 GROUP BY x ORDER BY x",
+    "SELECT max(x), min(x), max(f) FROM {t}",
+    "SELECT id, n FROM {t} WHERE n > 2147483647",
+    "SELECT id FROM {t} WHERE price BETWEEN 100 AND 120.5 ORDER BY id",
+    "SELECT id, price * 2, price / 3, price + n, n / 7, n % 7, n div 7, -n FROM {t} WHERE id IN (1, 50, 107) ORDER BY id",
+    "SELECT id FROM {t} WHERE ts >= TIMESTAMP'2026-01-01 00:16:00' AND ts < TIMESTAMP'2026-01-01 00:17:00' ORDER BY id",
+    "SELECT id FROM {t} WHERE ntz = TIMESTAMP_NTZ'2026-01-01 00:01:40.0003'",
+    "SELECT id, ts, ntz, d FROM {t} WHERE id < 3 ORDER BY id",
+    "SELECT id, st.a, st.B.c FROM {t} WHERE st.a < 20 ORDER BY id",
+    "SELECT id FROM {t} WHERE st IS NULL ORDER BY id",
+    "SELECT id FROM {t} WHERE st.b.c = '2' AND id > 1100 ORDER BY id",
+    "SELECT id, arr, m, bin FROM {t} WHERE id % 100 = 3 ORDER BY id",
+    "SELECT id, arr[0], m['k'], size(arr) FROM {t} WHERE id BETWEEN 10 AND 20 ORDER BY id",
+    "SELECT OLD_NAME, count(DISTINCT n) AS c FROM {t} GROUP BY old_name HAVING c > 30 ORDER BY c DESC, old_name LIMIT 5",
+    "SELECT a.id, b.n FROM {t} a JOIN {t} b ON a.id = b.id + 1 WHERE a.id < 12 ORDER BY a.id",
+    "SELECT id FROM {t} WHERE id IN (SELECT max(id) FROM {t} GROUP BY p) ORDER BY id",
+    "SELECT id, row_number() OVER (PARTITION BY p ORDER BY id DESC) AS r FROM {t} WHERE id > 1150 ORDER BY id",
+    "WITH s AS (SELECT p, sum(n) AS total FROM {t} WHERE id >= 0 GROUP BY p) SELECT * FROM s WHERE total > 1000 ORDER BY p",
+    "SELECT CASE WHEN ok THEN 'even' ELSE 'odd' END AS kind, count(*) FROM {t} GROUP BY 1 ORDER BY 1",
+    "SELECT id FROM {t} WHERE NOT (ok AND n > 50) AND id < 120 ORDER BY id",
+    "SELECT upper(Old_Name), length(old_name), substring(old_name, 6, 2) FROM {t} WHERE id < 6 ORDER BY id",
+    "SELECT year(d), month(d), dayofmonth(d), date_add(d, 3), datediff(d, DATE'2025-12-31') FROM {t} WHERE id < 6 ORDER BY id",
+    "SELECT count(*) FROM {t} VERSION AS OF 1",
+    "SELECT sum(id), count(*) FROM {t} VERSION AS OF 2",
+    "SELECT id, _metadata.row_id FROM {t} WHERE id % 50 = 7 ORDER BY id",
+    "SELECT count(DISTINCT _metadata.file_name), max(_metadata.row_commit_version) FROM {t}",
+    "SELECT id FROM {t} WHERE dropped IS NULL AND id < 5 ORDER BY id",
+    "SELECT id FROM {t} WHERE old_name LIKE 'name 1%' AND id < 30 ORDER BY id",
+    "SELECT id FROM {t} ORDER BY x DESC, id LIMIT 7",
+    "SELECT p FROM {t} WHERE id < 10 UNION SELECT p FROM {t} WHERE id > 1190 ORDER BY p",
+    "SELECT count(*) FROM (SELECT DISTINCT p, pd FROM {t})",
+    "SELECT CAST(price AS STRING), CAST(id AS DECIMAL(12,1)), CAST(d AS STRING), CAST(ok AS STRING), CAST(n AS DOUBLE) FROM {t} WHERE id < 4 ORDER BY id",
+]
+
+
+def shown(value, kind):
+    """A value of Spark's as JSON has it."""
+    name = kind.typeName()
+    if value is None:
+        return None
+    if name == "decimal":
+        return format(value, "f")
+    if name == "timestamp":
+        return value.replace(tzinfo=datetime.timezone.utc).isoformat()
+    if name in ("date", "timestamp_ntz"):
+        return value.isoformat()
+    if name == "binary":
+        return base64.b64encode(bytes(value)).decode()
+    if name in ("double", "float"):
+        return value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if name == "struct":
+        return {field.name: shown(value[field.name], field.dataType) for field in kind.fields}
+    if name == "array":
+        return [shown(item, kind.elementType) for item in value]
+    if name == "map":
+        return {str(key): shown(item, kind.valueType) for key, item in value.items()}
+    assert not isinstance(value, (decimal.Decimal, datetime.date))
+    return value
+
+
+def near(ours, theirs):
+    """Floats of the shorter type have fewer digits in ours than in Python's."""
+    if isinstance(ours, float) and isinstance(theirs, float):
+        return math.isclose(ours, theirs, rel_tol=1e-6) and math.copysign(1, ours) == math.copysign(1, theirs)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(near(o, t) for o, t in zip(ours, theirs))
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return list(ours) == list(theirs) and all(near(ours[key], theirs[key]) for key in ours)
+    return type(ours) is type(theirs) and ours == theirs
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_spark_answers_the_same(spark, lakesmith, odd, query):
+    text = query.replace("{t}", odd)
+    frame = spark.sql(text)
+    names, kinds = frame.columns, [field.dataType for field in frame.schema.fields]
+    theirs = [[shown(value, kind) for value, kind in zip(row, kinds)] for row in frame.collect()]
+    lines = [json.loads(line, object_pairs_hook=list) for line in lakesmith.run("sql", text, "--json").splitlines()]
+    ours = [[plain(value) for _, value in line] for line in lines]
+    assert len(ours) == len(theirs)
+    for mine, spark_row in zip(ours, theirs):
+        assert near(mine, spark_row), (names, mine, spark_row)
+    if lines:
+        assert [name for name, _ in lines[0]] == names
+
+
+def plain(value):
+    """Objects again of what was read as pairs."""
+    if isinstance(value, list) and value and all(isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in value):
+        return {key: plain(item) for key, item in value}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+WRONG = [
+    ("SELECT n + 9223372036854775807 FROM {t}", "ARITHMETIC_OVERFLOW"),
+    ("SELECT id / 0 FROM {t}", "DIVIDE_BY_ZERO"),
+    ("SELECT CAST(old_name AS INT) FROM {t}", "CAST_INVALID_INPUT"),
+    ("SELECT nmae FROM {t}", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("SELECT id FROM {t} GROUP BY p", "MISSING_AGGREGATION"),
+    ("SELECT * FROM {t} VERSION AS OF 99", "DELTA_VERSION_NOT_FOUND"),
+    ("SELECT * FROM {t} WHERE", "PARSE_SYNTAX_ERROR"),
+]
+
+
+@pytest.mark.parametrize("query, error_class", WRONG)
+def test_wrong_queries_fail_as_spark_s_do(lakesmith, odd, query, error_class):
+    with pytest.raises(Failed) as failed:
+        lakesmith.sql(query.replace("{t}", odd))
+    assert failed.value.error_class == error_class
