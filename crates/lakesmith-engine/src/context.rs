@@ -14,7 +14,7 @@ use lakesmith::Session;
 use object_store::memory::InMemory;
 
 use crate::read::storage_url;
-use crate::spark::{Range, SparkMeaning, SparkOperators};
+use crate::spark::{Range, SparkMeaning, SparkOperators, SparkTypes};
 
 /// Consumers of memory that a failure names.
 const CONSUMERS_NAMED: usize = 5;
@@ -58,6 +58,7 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
             .with_default_features()
             .with_spark_features()
             .with_analyzer_rule(Arc::new(SparkMeaning))
+            .with_type_planner(Arc::new(SparkTypes))
             .build();
         let planners = std::iter::once(Arc::new(SparkOperators) as Arc<dyn ExprPlanner>);
         let planners = planners.chain(state.expr_planners().to_vec()).collect();

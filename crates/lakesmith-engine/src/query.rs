@@ -19,7 +19,9 @@ use tokio::runtime::Runtime;
 use crate::context::context;
 use crate::failure::translate;
 use crate::read::{LakeTable, METADATA, ScanSummary, Summaries};
-use crate::statement::{Kind, Output, Parsed, Relation, Relations, Source, name_outputs, parse, type_literals};
+use crate::statement::{
+    Kind, Output, Parsed, Relation, Relations, Source, name_outputs, parse, translate_functions, type_literals,
+};
 use crate::{explain, files, rows};
 
 /// How often a query that runs looks whether it is to stop.
@@ -57,7 +59,9 @@ impl Prepared {
         let mut relations = Relations::new(views, &instant);
         relations.find(query)?;
         let found = std::mem::take(&mut relations.found);
-        let mut output = name_outputs(query, &parsed.spelled);
+        let hidden = parsed.mentions(METADATA).then_some(METADATA);
+        let mut output = name_outputs(query, &parsed.spelled, hidden);
+        translate_functions(query);
         type_literals(query);
         let prepared = context(session)?;
         let summaries = Summaries::default();

@@ -67,6 +67,19 @@ impl Arithmetic {
         Self { op, signature: Signature::any(2, Volatility::Immutable) }
     }
 
+    /// As people write it.
+    fn spelled(&self, operands: impl Iterator<Item = String>) -> String {
+        let symbol = match self.op {
+            Op::Add => "+",
+            Op::Subtract => "-",
+            Op::Multiply => "*",
+            Op::Divide => "/",
+            Op::IntegerDivide => "div",
+            Op::Remainder => "%",
+        };
+        format!("({})", operands.collect::<Vec<_>>().join(&format!(" {symbol} ")))
+    }
+
     fn operands(&self, args: &ScalarFunctionArgs) -> Result<(ArrayRef, ArrayRef, bool)> {
         let scalar = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let rows = if scalar { 1 } else { args.number_rows };
@@ -96,6 +109,14 @@ impl ScalarUDFImpl for Arithmetic {
             Op::IntegerDivide => "__lakesmith_div",
             Op::Remainder => "__lakesmith_remainder",
         }
+    }
+
+    fn display_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(self.spelled(args.iter().map(ToString::to_string)))
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(self.spelled(args.iter().map(|e| e.schema_name().to_string())))
     }
 
     fn signature(&self) -> &Signature {

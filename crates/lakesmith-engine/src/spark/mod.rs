@@ -3,10 +3,13 @@
 mod arithmetic;
 mod decimal;
 pub(crate) mod float_order;
+mod item;
 mod planner;
 mod range;
 mod rule;
+mod types;
 
 pub(crate) use planner::SparkOperators;
 pub(crate) use range::Range;
 pub(crate) use rule::SparkMeaning;
+pub(crate) use types::SparkTypes;

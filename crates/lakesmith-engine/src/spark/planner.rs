@@ -2,11 +2,12 @@
 
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable as _};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable as _, GetFieldAccess};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::arithmetic::{Op, call};
+use super::item::item;
 
 /// Plans `/`, `div` and `%`.
 #[derive(Debug)]
@@ -33,6 +34,21 @@ impl ExprPlanner for SparkOperators {
             _ => (expr.left, expr.right),
         };
         Ok(PlannerResult::Planned(call(op, left, right)))
+    }
+
+    fn plan_field_access(
+        &self,
+        access: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        match access {
+            RawFieldAccessExpr { field_access: GetFieldAccess::ListIndex { key }, expr }
+                if matches!(expr.get_type(schema)?, DataType::List(_)) =>
+            {
+                Ok(PlannerResult::Planned(item(expr, *key)))
+            }
+            other => Ok(PlannerResult::Original(other)),
+        }
     }
 }
 

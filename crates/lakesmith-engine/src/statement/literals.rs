@@ -23,6 +23,11 @@ impl VisitorMut for Typing {
                 if let Value::Number(text, long) = &value.value
                     && let Some(data_type) = number_type(&text.to_string(), *long)
                 {
+                    let text = text.clone();
+                    // The digits of a DOUBLE are its own, not a decimal's.
+                    if matches!(data_type, DataType::Double(_)) {
+                        value.value = Value::SingleQuotedString(text.to_string());
+                    }
                     *expr = typed(expr.clone(), data_type);
                 }
             }

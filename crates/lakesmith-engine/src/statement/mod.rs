@@ -5,12 +5,14 @@
 //! ```
 
 mod dialect;
+mod functions;
 mod literals;
 mod names;
 mod parse;
 mod pretty;
 mod relations;
 
+pub(crate) use functions::translate_functions;
 pub(crate) use literals::type_literals;
 pub(crate) use names::{Output, name_outputs};
 pub(crate) use parse::{Explain, Kind, Parsed, parse};

@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, SetExpr, Spanned as _, TableFactor, VisitMut as _, VisitorMut,
+    ExceptSelectItem, Expr, Ident, Query, Select, SelectItem, SetExpr, Spanned as _, TableFactor, VisitMut as _,
+    VisitorMut,
 };
 
 use super::pretty::Pretty;
+use super::relations::RELATION_PREFIX;
 
 /// What the results' columns are called.
 #[derive(Debug, Clone, Default)]
@@ -34,8 +36,13 @@ impl Output {
 }
 
 /// Names every column of every SELECT in the query, so that no two of one SELECT are called the same.
-pub(crate) fn name_outputs(query: &mut Query, spelled: &HashMap<(u64, u64), String>) -> Output {
-    let mut naming = Naming { pretty: Pretty { spelled }, relations: HashSet::new() };
+/// `hidden`: a column of tables that `*` leaves out.
+pub(crate) fn name_outputs(
+    query: &mut Query,
+    spelled: &HashMap<(u64, u64), String>,
+    hidden: Option<&'static str>,
+) -> Output {
+    let mut naming = Naming { pretty: Pretty { spelled }, relations: HashSet::new(), hidden };
     let _ = query.visit(&mut Relations(&mut naming.relations));
     let _ = query.visit(&mut naming);
     let names = outermost(&mut query.body).map(|select| naming.outermost(select));
@@ -77,12 +84,14 @@ impl VisitorMut for Relations<'_> {
 struct Naming<'a> {
     pretty: Pretty<'a>,
     relations: HashSet<String>,
+    hidden: Option<&'static str>,
 }
 
 impl VisitorMut for Naming<'_> {
     type Break = ();
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        self.hide(select);
         let mut taken: HashSet<String> = HashSet::new();
         for item in &mut select.projection {
             let planned = match item {
@@ -119,6 +128,27 @@ impl VisitorMut for Naming<'_> {
 }
 
 impl Naming<'_> {
+    /// Lets `*` over tables leave out what they hide.
+    fn hide(&self, select: &mut Select) {
+        let Some(hidden) = self.hidden else { return };
+        let is_table = |factor: &TableFactor| match factor {
+            TableFactor::Table { name, .. } => name.to_string().starts_with(RELATION_PREFIX),
+            _ => false,
+        };
+        let any = select.from.iter().any(|f| is_table(&f.relation) || f.joins.iter().any(|j| is_table(&j.relation)));
+        if !any {
+            return;
+        }
+        for item in &mut select.projection {
+            if let SelectItem::Wildcard(options) = item {
+                let also = options.opt_except.take();
+                let rest = also.into_iter().flat_map(|e| std::iter::once(e.first_element).chain(e.additional_elements));
+                options.opt_except =
+                    Some(ExceptSelectItem { first_element: Ident::new(hidden), additional_elements: rest.collect() });
+            }
+        }
+    }
+
     /// The name that a column keeps without an alias, with its relation's.
     fn own_name(&self, expr: &Expr) -> Option<String> {
         match expr {

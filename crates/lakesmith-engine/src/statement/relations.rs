@@ -10,6 +10,9 @@ use datafusion::sql::sqlparser::ast::{
 use lakesmith::op::TimeTravel;
 use lakesmith::{Error, Result, TableRef};
 
+/// How the names begin that relations get.
+pub(super) const RELATION_PREFIX: &str = "__lakesmith_";
+
 /// What a name in FROM stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Source {
@@ -104,7 +107,7 @@ impl<'a> Relations<'a> {
         if let Some(known) = self.found.iter().find(|r| r.source == source) {
             return known.name.clone();
         }
-        let name = format!("__lakesmith_{}", self.found.len());
+        let name = format!("{RELATION_PREFIX}{}", self.found.len());
         self.done.insert(name.clone());
         self.found.push(Relation { name: name.clone(), source });
         name

@@ -1,5 +1,7 @@
 //! Temporary views live as long as their session.
 
+use serde_json::json;
+
 use crate::asking::{ask_in, golden, session};
 
 #[test]
@@ -9,11 +11,11 @@ fn a_view_is_a_query_with_a_name() {
     ask_in(&mut session, &format!("CREATE TEMPORARY VIEW small AS SELECT id AS Nr FROM {plain} WHERE id < 10"))
         .unwrap();
     let answer = ask_in(&mut session, "SELECT count(*), max(nr) FROM small").unwrap();
-    assert_eq!(answer.rows, [[10.into(), 9.into()]]);
+    assert_eq!(answer.rows, [[json!(10), json!(9)]]);
     let error = ask_in(&mut session, "CREATE TEMPORARY VIEW small AS SELECT 1 AS a").unwrap_err();
     assert_eq!(error.class_name(), "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS");
     ask_in(&mut session, "CREATE OR REPLACE TEMP VIEW Small AS SELECT 1 AS a").unwrap();
-    assert_eq!(ask_in(&mut session, "SELECT a FROM SMALL s").unwrap().rows, [[1.into()]]);
+    assert_eq!(ask_in(&mut session, "SELECT a FROM SMALL s").unwrap().rows, [[json!(1)]]);
     ask_in(&mut session, "DROP VIEW small").unwrap();
     assert_eq!(ask_in(&mut session, "SELECT * FROM small").unwrap_err().class_name(), "TABLE_OR_VIEW_NOT_FOUND");
 }

@@ -1,0 +1,131 @@
+//! Spark's functions that DataFusion has under another name, or as an expression.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Value,
+    VisitMut as _, VisitorMut,
+};
+use datafusion::sql::sqlparser::parser::Parser;
+
+use super::dialect::SparkDialect;
+
+/// Names for names.
+const RENAMED: [(&str, &str); 12] = [
+    ("approx_count_distinct", "approx_distinct"),
+    ("array_size", "size"),
+    ("every", "bool_and"),
+    ("first", "first_value"),
+    ("any_value", "first_value"),
+    ("last", "last_value"),
+    ("lcase", "lower"),
+    ("ucase", "upper"),
+    ("sign", "signum"),
+    ("some", "bool_or"),
+    ("sort_array", "array_sort"),
+    ("rlike", "regexp_like"),
+];
+
+/// Names for expressions over the arguments.
+const EXPRESSIONS: [(&str, &str); 24] = [
+    ("count_if", "count(CASE WHEN $1 THEN 1 END)"),
+    ("day", "CAST(date_part('day', $1) AS INT)"),
+    ("dayofmonth", "CAST(date_part('day', $1) AS INT)"),
+    ("dayofweek", "CAST(date_part('dayofweek', $1) AS INT)"),
+    ("dayofyear", "CAST(date_part('doy', $1) AS INT)"),
+    ("hour", "CAST(date_part('hour', $1) AS INT)"),
+    ("isnotnull", "($1 IS NOT NULL)"),
+    ("isnull", "($1 IS NULL)"),
+    ("max_by", "first_value($1 ORDER BY $2 DESC NULLS LAST)"),
+    ("min_by", "first_value($1 ORDER BY $2 ASC NULLS LAST)"),
+    ("minute", "CAST(date_part('minute', $1) AS INT)"),
+    ("month", "CAST(date_part('month', $1) AS INT)"),
+    ("quarter", "CAST(date_part('quarter', $1) AS INT)"),
+    ("second", "CAST(date_part('second', $1) AS INT)"),
+    ("timestamp_micros", "CAST(to_timestamp_micros($1) AS TIMESTAMP)"),
+    ("timestamp_millis", "CAST(to_timestamp_millis($1) AS TIMESTAMP)"),
+    ("timestamp_seconds", "CAST(to_timestamp_seconds($1) AS TIMESTAMP)"),
+    ("try_divide", "(CASE WHEN $2 <> 0 THEN $1 / $2 END)"),
+    ("try_mod", "(CASE WHEN $2 <> 0 THEN $1 % $2 END)"),
+    ("unix_micros", "CAST(to_timestamp_micros($1) AS BIGINT)"),
+    ("unix_timestamp", "CAST(to_unixtime($1) AS BIGINT)"),
+    ("weekofyear", "CAST(date_part('week', $1) AS INT)"),
+    ("year", "CAST(date_part('year', $1) AS INT)"),
+    ("get", "array_element($1, $2 + 1)"),
+];
+
+/// Puts what DataFusion knows in the place of what it does not.
+pub(crate) fn translate_functions(query: &mut Query) {
+    let _ = query.visit(&mut Translating);
+}
+
+struct Translating;
+
+impl VisitorMut for Translating {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr {
+            let name = function.name.to_string();
+            if let Some((_, to)) = RENAMED.iter().find(|(from, _)| *from == name) {
+                function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(*to))]);
+            } else if let Some((_, text)) = EXPRESSIONS.iter().find(|(from, _)| *from == name)
+                && let Some(made) = made(text, function)
+            {
+                *expr = made;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The expression for a call; `None` if the call has other arguments, or more than arguments.
+fn made(text: &str, function: &Function) -> Option<Expr> {
+    if function.over.is_some() || function.filter.is_some() {
+        return None;
+    }
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let argument = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(Expr::Nested(Box::new(expr.clone()))),
+        _ => None,
+    };
+    let arguments = list.args.iter().map(argument).collect::<Option<Vec<_>>>()?;
+    let wanted = (1..=9).take_while(|n| text.contains(&format!("${n}"))).count();
+    if arguments.len() != wanted {
+        return None;
+    }
+    let mut made = Parser::new(&SparkDialect).try_with_sql(text).ok()?.parse_expr().ok()?;
+    let _ = made.visit(&mut Filling(&arguments));
+    Some(made)
+}
+
+/// Puts arguments in their places.
+struct Filling<'a>(&'a [Expr]);
+
+impl VisitorMut for Filling<'_> {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Value(value) = expr
+            && let Value::Placeholder(place) = &value.value
+            && let Some(argument) =
+                place.trim_start_matches('$').parse::<usize>().ok().and_then(|n| self.0.get(n.checked_sub(1)?))
+        {
+            *expr = argument.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_expression_can_be_parsed() {
+        for (name, text) in EXPRESSIONS {
+            let parsed = Parser::new(&SparkDialect).try_with_sql(text).and_then(|mut p| p.parse_expr());
+            assert!(parsed.is_ok(), "{name}: {parsed:?}");
+        }
+    }
+}
