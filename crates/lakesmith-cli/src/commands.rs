@@ -12,8 +12,8 @@ use lakesmith::{
 };
 
 use crate::args::{
-    self, ApplyArgs, Cli, DemoArgs, FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, RestoreArgs, Shared, SqlArgs,
-    TuningArgs, VacuumArgs, Verb,
+    self, ApplyArgs, Cli, DemoArgs, ExplainArgs, FsckArgs, HealthArgs, OptimizeArgs, ReorgArgs, RestoreArgs, Shared,
+    SqlArgs, TuningArgs, VacuumArgs, Verb,
 };
 use crate::exit::Failure;
 use crate::output::{Stdout, json, reference, tables};
@@ -43,6 +43,7 @@ pub(crate) fn run(cli: Cli, screen: &Arc<Screen>, out: &mut Stdout) -> Result<()
         Verb::Restore(args) => return context.restore(args),
         Verb::Health(args) => return context.health(&args),
         Verb::Sql(args) => return context.sql(&args),
+        Verb::Explain(args) => return context.explain(&args),
         Verb::Apply(args) => return context.apply(*args),
         Verb::Fsck(args) => return context.fsck(&args),
         Verb::Detail(args) => context.report(&args.table, Operation::Detail(args.at())),
@@ -223,6 +224,17 @@ impl Context<'_> {
         let Some(text) = statements(args)? else { return self.prompt(args) };
         let mut session = self.session(Some(&args.tuning))?;
         self.statements(&mut session, &text)
+    }
+
+    fn explain(&mut self, args: &ExplainArgs) -> Result<(), Failure> {
+        let session = self.session(None)?;
+        let condition = args.condition.as_deref();
+        let explained = session.explain(&args.table.table, args.table.at(), condition);
+        let report = explained.map_err(|error| Failure::in_sql(error, condition.unwrap_or_default()))?;
+        self.screen.clear();
+        let written =
+            if self.shared.json { json::document(self.out, &report) } else { self.out.line(&report.to_string()) };
+        Ok(written?)
     }
 
     fn statements(&mut self, session: &mut Session, text: &str) -> Result<(), Failure> {

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use datafusion::sql::sqlparser::ast::{CreateView, Query as Ast};
-use lakesmith::{Error, Query, QueryEngine, QueryRows, Result, Session};
+use lakesmith::{Error, Query, QueryEngine, QueryRows, Result, ScanReport, Session};
 use tokio::runtime::Runtime;
 
 use crate::query::Prepared;
@@ -86,6 +86,17 @@ impl Engine {
 }
 
 impl QueryEngine for Engine {
+    fn scans(&self, session: &Session, query: Query<'_>) -> Result<Arc<[ScanReport]>> {
+        let parsed = parse(query.text).map_err(|e| in_text(e, query))?;
+        let Kind::Query(ast) = &parsed.kind else {
+            return Err(Error::usage("only a query can be explained").class("UNSUPPORTED_FEATURE"));
+        };
+        let mut ast = (**ast).clone();
+        let runtime = self.runtime()?;
+        let planned = Prepared::new(session, runtime, &self.views(), &mut ast, &parsed)?.plan(runtime)?;
+        Ok(planned.scans())
+    }
+
     fn run(&self, session: &Session, query: Query<'_>, each: &mut dyn FnMut(QueryRows) -> Result<()>) -> Result<()> {
         let parsed = parse(query.text).map_err(|e| in_text(e, query))?;
         match &parsed.kind {

@@ -194,7 +194,8 @@ impl Planned {
         self.prepared.summaries.all()
     }
 
-    fn scans(&self) -> Arc<[ScanReport]> {
+    /// The same as counts.
+    pub(crate) fn scans(&self) -> Arc<[ScanReport]> {
         self.summaries().into_iter().map(|summary| summary.report).collect()
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use lakesmith_core::Result;
+use lakesmith_core::op::TimeTravel;
+use lakesmith_core::{Error, Result};
 use lakesmith_sql::Span;
 use serde_json::Value;
 
@@ -86,4 +87,50 @@ pub trait QueryEngine: Send + Sync {
     /// # Errors
     /// Those of the statement with Spark's classes, and what `each` returns.
     fn run(&self, session: &Session, query: Query<'_>, each: &mut dyn FnMut(QueryRows) -> Result<()>) -> Result<()>;
+
+    /// What a query's scans would skip and read; nothing of it is run.
+    ///
+    /// # Errors
+    /// As [`QueryEngine::run`].
+    fn scans(&self, session: &Session, query: Query<'_>) -> Result<Arc<[ScanReport]>>;
+}
+
+impl Session {
+    /// What reading the rows of a table that match a condition would skip and read. The table as in [`Session::run`].
+    ///
+    /// # Errors
+    /// Usage with the place in `condition`, Unsupported without a query engine, those of opening the table.
+    pub fn explain(&self, table: &str, at: TimeTravel, condition: Option<&str>) -> Result<ScanReport> {
+        let Some(engine) = &self.options.engine else {
+            return Err(Error::unsupported("this build has no query engine, which explains how a table is read")
+                .class("UNSUPPORTED_FEATURE"));
+        };
+        let root = self.target_of_text(table, false)?.root;
+        let version = match at {
+            TimeTravel::Latest => String::new(),
+            TimeTravel::Version(version) => format!(" VERSION AS OF {version}"),
+            TimeTravel::Timestamp(ms) => {
+                let instant = jiff::Timestamp::from_millisecond(ms);
+                let instant = instant.map_err(|e| Error::usage("the time is out of range").caused_by(e))?;
+                format!(" TIMESTAMP AS OF '{instant}'")
+            }
+        };
+        let before = format!("SELECT * FROM delta.`{}`{version}", root.to_string().replace('`', "``"));
+        let before = if condition.is_some() { format!("{before} WHERE ") } else { before };
+        let text = format!("{before}{}", condition.unwrap_or_default());
+        let whole = Span { line: 1, column: 1, end_line: 1, end_column: 1, start: 0, end: text.len() };
+        let scans = engine.scans(self, Query { text: &text, span: whole });
+        let scans = scans.map_err(|error| in_condition(error, before.chars().count() as u64))?;
+        scans.first().cloned().ok_or_else(|| Error::internal("a query of a table did not scan it"))
+    }
+}
+
+/// The place of an error in the condition rather than in the query that it stands in.
+fn in_condition(error: Error, before: u64) -> Error {
+    let number = |key: &str| error.context_value(key).and_then(|v| v.parse::<u64>().ok());
+    let (Some(1), Some(position)) = (number("line"), number("position")) else { return error };
+    Error::new(error.kind(), error.message())
+        .class(error.class_name().to_owned())
+        .with("line", 1)
+        .with("position", position.saturating_sub(before))
 }

@@ -126,6 +126,11 @@ pub(crate) enum Verb {
         lakesmith fsck s3://lake/events --stats --json\n  lakesmith fsck /lake/events --stats=data --memory 2GiB\n\n\
         Exits with 0 if all is well and with 1 if anything was found.")]
     Fsck(FsckArgs),
+    /// Say how reading the rows that match a condition goes: files in total, skipped and by what, read
+    #[command(after_help = "Examples:\n  lakesmith explain /lake/events --where \"day = '2026-01-01'\"\n  \
+        lakesmith explain /lake/events --where 'customer_id = 42' --json | jq .read_files\n\n\
+        Nothing is read but the table's metadata.")]
+    Explain(ExplainArgs),
     /// Run SQL statements in one session, in Spark's spelling; the first failure stops
     #[command(after_help = "Examples:\n  \
         lakesmith sql 'OPTIMIZE delta.`/lake/events`; DESCRIBE HISTORY delta.`/lake/events` LIMIT 1'\n  \
@@ -259,6 +264,16 @@ pub(crate) struct SqlArgs {
     pub(crate) stats: bool,
     #[command(flatten)]
     pub(crate) tuning: TuningArgs,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) table: AtArgs,
+    /// The condition, as it would stand after WHERE
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub(crate) condition: Option<String>,
 }
 
 /// Arguments of `demo`.

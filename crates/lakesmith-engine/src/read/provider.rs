@@ -161,12 +161,13 @@ impl TableProvider for LakeTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let wanted: Vec<usize> = projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
-        if wanted.is_empty() && filters.is_empty() {
-            if let Some(plan) = self.bare()? {
-                let skipped = SkippedFiles { stats: self.table.state().files.len() as u64, ..SkippedFiles::default() };
-                self.note(&[], skipped).map_err(external)?;
-                return Ok(plan);
-            }
+        if wanted.is_empty()
+            && filters.is_empty()
+            && let Some(plan) = self.bare()?
+        {
+            let skipped = SkippedFiles { stats: self.table.state().files.len() as u64, ..SkippedFiles::default() };
+            self.note(&[], skipped).map_err(external)?;
+            return Ok(plan);
         }
         let seen = DFSchema::try_from(Arc::clone(&self.schema))?;
         let physical =

@@ -138,22 +138,18 @@ impl<'a> Relations<'a> {
         if parts.len() == 1 && self.scopes.iter().any(|scope| scope.contains(last)) {
             return Ok(());
         }
-        if parts.len() == 1 && version.is_none() {
-            if let Some(view) = self.views.get(last).cloned() {
-                let alias = alias.take().unwrap_or_else(|| named(last));
-                let scopes = std::mem::take(&mut self.scopes);
-                let mut query = view;
-                let found = self.find(&mut query);
-                self.scopes = scopes;
-                found?;
-                *factor = TableFactor::Derived {
-                    lateral: false,
-                    subquery: Box::new(query),
-                    alias: Some(alias),
-                    sample: None,
-                };
-                return Ok(());
-            }
+        if parts.len() == 1
+            && version.is_none()
+            && let Some(mut query) = self.views.get(last).cloned()
+        {
+            let alias = alias.take().unwrap_or_else(|| named(last));
+            let scopes = std::mem::take(&mut self.scopes);
+            let found = self.find(&mut query);
+            self.scopes = scopes;
+            found?;
+            *factor =
+                TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: Some(alias), sample: None };
+            return Ok(());
         }
         let at = version.take().map(|v| self.version(v)).transpose()?;
         let shown = last.clone();
