@@ -14,6 +14,7 @@ use lakesmith_storage::{Location, Store, World};
 use serde_json::Map;
 
 use crate::actions::{Action, CommitInfo, Format, Metadata, Protocol};
+use crate::alter::{defaults_not_enabled, set_default};
 use crate::assemble::{domain, lines, parameters};
 use crate::clustering::{CLUSTERING_FEATURES, domain as clustering_domain, keys, schema_spelling};
 use crate::commit::CommitContext;
@@ -83,12 +84,13 @@ fn begin(
 ) -> Result<NewConfiguration> {
     let at_root = |e: Error| e.with("path", root);
     check_columns(&options.schema.fields, &mut Vec::new()).map_err(at_root)?;
+    let fields = with_defaults(options, from, world.now_ms()).map_err(at_root)?;
     let mut metadata = Metadata {
         id: world.new_uuid().to_string(),
         name: None,
         description: options.comment.clone(),
         format: Format { provider: "parquet".into(), options: BTreeMap::new(), unknown: Map::new() },
-        schema_string: schema_string(&options.schema.fields),
+        schema_string: schema_string(&fields),
         partition_columns: partition_columns(&options.schema, &options.partition_by).map_err(at_root)?,
         configuration: BTreeMap::new(),
         created_time: Some(world.now_ms()),
@@ -165,6 +167,23 @@ fn begin(
     protocol = with_features(&protocol, &features.iter().map(String::as_str).collect::<Vec<_>>());
     check_features(&table(root, &metadata, &protocol)?)?;
     Ok(NewConfiguration { metadata: Some(metadata), protocol: Some(protocol), domains, files: FileUse::Untouched })
+}
+
+/// The columns with their default values, which need a feature of their own.
+fn with_defaults(options: &CreateTable, from: Option<&DeltaTable>, now_ms: i64) -> Result<Vec<Field>> {
+    let mut fields = options.schema.fields.clone();
+    const FEATURE: &str = "allowColumnDefaults";
+    let is_asked = |key: &String| key.eq_ignore_ascii_case(&format!("delta.feature.{FEATURE}"));
+    let allowed = from.is_some_and(|t| t.state.has_feature(FEATURE)) || options.properties.keys().any(is_asked);
+    for (column, default) in &options.defaults {
+        if !allowed {
+            return Err(defaults_not_enabled("CREATE TABLE"));
+        }
+        if let Some(field) = fields.iter_mut().find(|f| f.name == *column) {
+            set_default(field, default, now_ms).map_err(|e| e.with("column", column))?;
+        }
+    }
+    Ok(fields)
 }
 
 /// Checks that a table is what CREATE TABLE says of the one at its location.

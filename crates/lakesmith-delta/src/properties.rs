@@ -110,7 +110,11 @@ impl<'a> Change<'a> {
         match key.to_ascii_lowercase().as_str() {
             "location" => return Err(Error::usage("the location of a table can't be changed by a property")),
             "provider" => return Err(Error::usage("the provider of a table can't be changed by a property")),
-            "comment" => self.description = Some(value.to_owned()),
+            // The description of the table, which is no property of it.
+            "comment" => {
+                self.description = Some(value.to_owned());
+                return Ok(());
+            }
             _ => {}
         }
         let Some(name) = strip_delta(key) else {

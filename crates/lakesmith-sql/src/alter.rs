@@ -137,12 +137,12 @@ fn whole(p: &Parser<'_>, start: usize, end: usize, read: impl FnOnce(&mut Parser
 }
 
 /// An expression up to a comma, or a word that can only follow it.
-fn default_text(p: &mut Parser<'_>) -> Result<ColumnDefault> {
+pub(crate) fn default_text(p: &mut Parser<'_>) -> Result<ColumnDefault> {
     let (start, first) = (p.at(), p.peek().clone());
     let mut open = 0;
     while !p.at_end() {
         let ends = [")", ","].iter().any(|s| p.symbol_at(0, s))
-            || ["COMMENT", "FIRST", "AFTER", "NOT"].iter().any(|word| p.at() > start && p.word_at(0, word));
+            || ["COMMENT", "FIRST", "AFTER", "NOT", "DEFAULT"].iter().any(|word| p.at() > start && p.word_at(0, word));
         if open == 0 && ends {
             break;
         }

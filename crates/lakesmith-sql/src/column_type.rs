@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use lakesmith_core::op::ColumnDefault;
 use lakesmith_core::table::{DataType, Field};
 use lakesmith_core::{Error, Result};
 
+use crate::alter::default_text;
 use crate::diagnostic::{LINE, POSITION, error_at, syntax_error};
 use crate::parser::Parser;
 use crate::token::{Kind, Token};
@@ -18,18 +20,19 @@ const DECIMAL_PRECISION_MAX: u8 = 38;
 /// Types in types: deep enough for people, shallow enough for every thread's stack.
 const MAX_DEPTH: usize = 60;
 
-/// `name type [NOT NULL] [COMMENT '…']`.
-pub(crate) fn column(p: &mut Parser<'_>) -> Result<Field> {
+/// `name type [NOT NULL] [DEFAULT value] [COMMENT '…']`.
+pub(crate) fn column(p: &mut Parser<'_>, defaults: &mut Vec<(String, ColumnDefault)>) -> Result<Field> {
     if p.word_at(0, "CONSTRAINT") && matches!(p.peek_at(1).kind, Kind::Word { .. }) && !p.symbol_at(1, ",") {
         return Err(unsupported(p, "constraints in CREATE TABLE are not supported"));
     }
     let name = p.name("a column")?;
-    let field = column_at(p, name)?;
-    if p.word_at(0, "DEFAULT") {
-        return Err(unsupported(
-            p,
-            "default values of columns are not supported in CREATE TABLE; add them by ALTER COLUMN",
-        ));
+    let mut field = column_at(p, name)?;
+    while p.eat_word("DEFAULT") {
+        if defaults.iter().any(|(column, _)| *column == field.name) {
+            return Err(p.unexpected("one default value a column"));
+        }
+        defaults.push((field.name.clone(), default_text(p)?));
+        rest(p, &mut field)?;
     }
     Ok(field)
 }
@@ -59,18 +62,24 @@ pub(crate) fn column_at(p: &mut Parser<'_>, name: String) -> Result<Field> {
     if let Some(spark_type) = spark_type {
         field.metadata.insert(CHAR_VARCHAR.into(), json(&spark_type));
     }
+    rest(p, &mut field)?;
+    Ok(field)
+}
+
+/// `[NOT NULL] [COMMENT '…']`, in any order.
+fn rest(p: &mut Parser<'_>, field: &mut Field) -> Result<()> {
     loop {
         if p.eat_word("NOT") {
             p.expect_word("NULL")?;
             field.nullable = false;
         } else if p.eat_word("COMMENT") {
-            comment(p, &mut field)?;
+            comment(p, field)?;
         } else if p.word_at(0, "GENERATED") {
             return Err(unsupported(p, "generated and identity columns are not supported"));
         } else if p.word_at(0, "COLLATE") {
             return Err(unsupported(p, "collations are not supported"));
         } else {
-            return Ok(field);
+            return Ok(());
         }
     }
 }
@@ -282,7 +291,7 @@ mod tests {
     fn read(text: &str) -> Result<Field> {
         let tokens = tokenize(text)?;
         let mut parser = Parser::new(text, &tokens);
-        let field = column(&mut parser)?;
+        let field = column(&mut parser, &mut Vec::new())?;
         parser.expect_end("the end")?;
         Ok(field)
     }
@@ -330,7 +339,8 @@ mod tests {
             ("a DECIMAL(3, 4)", "INVALID_DECIMAL_SCALE"),
             ("a INTERVAL", "DELTA_UNSUPPORTED_DATA_TYPES"),
             ("a ARRAY<CHAR(3)>", "DELTA_UNSUPPORTED_DATA_TYPES"),
-            ("a INT DEFAULT 5", "UNSUPPORTED_FEATURE"),
+            ("a INT DEFAULT", "PARSE_SYNTAX_ERROR"),
+            ("a INT DEFAULT 5 DEFAULT 6", "PARSE_SYNTAX_ERROR"),
             ("a INT GENERATED ALWAYS AS (b)", "UNSUPPORTED_FEATURE"),
             ("CONSTRAINT c CHECK (a > 1)", "UNSUPPORTED_FEATURE"),
         ] {

@@ -34,9 +34,9 @@ pub(crate) fn statement(p: &mut Parser<'_>, replaces: bool) -> Result<Option<(Ta
     }
     let mut clauses = CreateClauses { if_not_exists, replacing, ..CreateClauses::default() };
     if p.eat_symbol("(") {
-        let mut fields = vec![column(p)?];
+        let mut fields = vec![column(p, &mut clauses.defaults)?];
         while p.eat_symbol(",") {
-            fields.push(column(p)?);
+            fields.push(column(p, &mut clauses.defaults)?);
         }
         if !p.eat_symbol(")") {
             return Err(p.unexpected("NOT NULL, COMMENT, ',' or ')'"));
@@ -132,7 +132,7 @@ fn partitions(p: &mut Parser<'_>, clauses: &mut CreateClauses) -> Result<()> {
         if p.symbol_at(1, ",") || p.symbol_at(1, ")") {
             clauses.partition_by.push(p.name("a column")?);
         } else {
-            let field = column(p)?;
+            let field = column(p, &mut clauses.defaults)?;
             clauses.partition_by.push(field.name.clone());
             added.push(field);
         }

@@ -75,6 +75,7 @@ pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> 
                 if_not_exists,
                 replacing,
                 schema,
+                defaults,
                 partition_by,
                 cluster_by,
                 comment,
@@ -83,6 +84,7 @@ pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> 
             } = clauses.as_ref().clone();
             Operation::CreateTable(CreateTable {
                 schema,
+                defaults,
                 if_not_exists,
                 replacing,
                 partition_by,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lakesmith_core::op::{Inventory, Replacing, TableChange, TimeTravel, VacuumMode};
+use lakesmith_core::op::{ColumnDefault, Inventory, Replacing, TableChange, TimeTravel, VacuumMode};
 use lakesmith_core::predicate::Expr;
 use lakesmith_core::table::Schema;
 
@@ -147,7 +147,7 @@ pub struct VacuumClauses {
 }
 
 /// The clauses of CREATE TABLE from column definitions.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct CreateClauses {
     /// IF NOT EXISTS
     pub if_not_exists: bool,
@@ -155,6 +155,8 @@ pub struct CreateClauses {
     pub replacing: Replacing,
     /// The columns; none: those of the table at the location.
     pub schema: Schema,
+    /// DEFAULT values by column.
+    pub defaults: Vec<(String, ColumnDefault)>,
     /// PARTITIONED BY
     pub partition_by: Vec<String>,
     /// CLUSTER BY columns, as parts of their paths.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::alter::ColumnDefault;
 use crate::table::Schema;
 
 /// ALTER TABLE … CLUSTER BY.
@@ -26,11 +27,13 @@ pub enum Replacing {
 }
 
 /// CREATE TABLE from column definitions.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CreateTable {
     /// The columns; physical names equal the logical ones, and no field has an id. None: those of the table that lies at the
     /// location already.
     pub schema: Schema,
+    /// Default values by top-level column.
+    pub defaults: Vec<(String, ColumnDefault)>,
     /// IF NOT EXISTS: a table that is there already is no error, whatever its columns.
     pub if_not_exists: bool,
     /// OR REPLACE

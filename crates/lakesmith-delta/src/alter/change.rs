@@ -141,10 +141,17 @@ fn apply(draft: &mut Draft<'_>, path: &[String], change: &ColumnChange) -> Resul
         check_expressions(draft, path)?;
         widen::check(draft, path, &before, to)?;
     }
-    if let Some(Some(default)) = &change.default {
-        check_new_default(draft, path, &before, default)?;
-    }
     let mut after = changed(&before, path, change)?;
+    match &change.default {
+        Some(Some(default)) => {
+            check_takes_default(draft, path, &before)?;
+            set_default(&mut after, default, draft.world.now_ms())?;
+        }
+        Some(None) => {
+            after.metadata.remove(DEFAULT);
+        }
+        None => {}
+    }
     let history = shown(path, &after);
     if widened.is_some() {
         widen::note(draft, path, &before, &mut after)?;
@@ -178,39 +185,47 @@ fn changed(before: &Field, path: &[String], change: &ColumnChange) -> Result<Fie
         Some(nullable) => field.nullable = nullable,
         None => {}
     }
-    match &change.default {
-        Some(Some(default)) => {
-            field.metadata.insert(DEFAULT.into(), Value::from(default.text.as_str()).to_string());
-        }
-        Some(None) => {
-            field.metadata.remove(DEFAULT);
-        }
-        None => {}
-    }
     Ok(field)
 }
 
-fn check_new_default(draft: &Draft<'_>, path: &[String], field: &Field, default: &ColumnDefault) -> Result<()> {
+/// A default value without the feature that it needs.
+pub(crate) fn defaults_not_enabled(statement: &str) -> Error {
+    Error::usage(format!(
+        "Failed to execute {statement} command because it assigned a column DEFAULT value, but the corresponding table \
+         feature was not enabled. Please retry the command again after executing ALTER TABLE tableName SET \
+         TBLPROPERTIES('delta.feature.allowColumnDefaults' = 'supported'), or with that property in CREATE TABLE."
+    ))
+    .class("WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED")
+}
+
+/// Gives a column a default value.
+///
+/// # Errors
+/// Usage (`INVALID_DEFAULT_VALUE.…`) if it does not fit, `Unsupported` if it can't be judged without an engine.
+pub(crate) fn set_default(field: &mut Field, default: &ColumnDefault, now_ms: i64) -> Result<()> {
+    match &default.value {
+        Some(value) => check_default(value, &field.data_type, now_ms)?,
+        None => {
+            return Err(Error::unsupported(format!(
+                "the default value {} needs the query engine to be checked; write a literal, or use Spark for it",
+                default.text
+            ))
+            .class("UNSUPPORTED_FEATURE"));
+        }
+    }
+    field.metadata.insert(DEFAULT.into(), Value::from(default.text.as_str()).to_string());
+    Ok(())
+}
+
+fn check_takes_default(draft: &Draft<'_>, path: &[String], field: &Field) -> Result<()> {
     if !draft.table.state.has_feature("allowColumnDefaults") {
-        return Err(Error::usage(
-            "Failed to execute ALTER TABLE command because it assigned a column DEFAULT value, but the corresponding table \
-             feature was not enabled. Please retry the command again after executing ALTER TABLE tableName SET \
-             TBLPROPERTIES('delta.feature.allowColumnDefaults' = 'supported').",
-        )
-        .class("WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED"));
+        return Err(defaults_not_enabled("ALTER TABLE"));
     }
     if path.len() > 1 || field.metadata.contains_key("delta.generationExpression") {
         return Err(Error::usage("a generated column and a field inside a column have no default value of their own")
             .class("UNSUPPORTED_FEATURE"));
     }
-    match &default.value {
-        Some(value) => check_default(value, &field.data_type, draft.world.now_ms()),
-        None => Err(Error::unsupported(format!(
-            "the default value {} needs the query engine to be checked; write a literal, or use Spark for it",
-            default.text
-        ))
-        .class("UNSUPPORTED_FEATURE")),
-    }
+    Ok(())
 }
 
 fn move_to(draft: &mut Draft<'_>, path: &[String], position: &Position) -> Result<()> {

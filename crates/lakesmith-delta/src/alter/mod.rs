@@ -27,6 +27,8 @@ use crate::log_state::DeltaTable;
 use crate::properties::{FileUse, MAX_COLUMN_ID, NewConfiguration};
 use crate::schema_text::{CHAR_VARCHAR, schema_string, type_name};
 
+pub(crate) use change::{defaults_not_enabled, set_default};
+
 /// A change, and what the history says of it.
 #[derive(Debug, Clone)]
 pub struct Altered {

@@ -25,14 +25,23 @@ impl SweepPlan {
     /// Everything of the table at `root`, which its catalog owns, and then the empty folders.
     ///
     /// # Errors
-    /// `Internal` if the folder is not directly in the database's; `Retention` if another table lies inside, or metadata
-    /// of another format by which somebody may still read the files; `Unavailable`.
+    /// `Internal` if the folder is not directly in the database's; `Retention` if it is a link, or if another table lies
+    /// inside, or metadata of another format by which somebody may still read the files; `Unavailable`.
     pub async fn dropped_table(store: &Store, root: &Location, proof: &DroppedTableProof) -> Result<SweepPlan> {
         let hidden = root.file_name().starts_with(['_', '.']);
         if root.parent().as_ref() != Some(&proof.database) || hidden {
             return Err(Error::internal("a folder that is no table of the database was to be dropped")
                 .with("path", root)
                 .with("database", &proof.database));
+        }
+        let is_link = |path: std::path::PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        if root.local_path().is_some_and(is_link) {
+            return Err(Error::new(
+                ErrorKind::Retention,
+                "the table's folder is a link, and what it leads to may be somebody else's; nothing was deleted. Remove the \
+                 link by hand",
+            )
+            .with("path", root));
         }
         let mut guards = Guards::default();
         let mut listed = store.list_stream(root);
@@ -177,6 +186,19 @@ mod tests {
             let error = runtime.block_on(SweepPlan::dropped_table(&store, &root, &proof(&root))).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Retention, "{inside}");
         }
+    }
+
+    #[test]
+    fn what_a_link_leads_to_is_not_dropped() {
+        let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::create_dir_all(elsewhere.path().join("_delta_log")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), here.path().join("t")).unwrap();
+        let root = Location::from_local_path(&here.path().join("t")).unwrap();
+        let store = Store::open(&root, &StoreOptions::default()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let error = runtime.block_on(SweepPlan::dropped_table(&store, &root, &proof(&root))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Retention);
+        assert!(elsewhere.path().join("_delta_log").exists());
     }
 
     #[test]

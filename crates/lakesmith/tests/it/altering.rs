@@ -171,6 +171,27 @@ fn a_table_that_takes_appends_only_is_not_replaced() {
 }
 
 #[test]
+fn columns_begin_with_their_defaults() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = session_in(dir.path());
+    let columns = "(a INT DEFAULT 1 + 4 COMMENT 'five', b STRING NOT NULL DEFAULT 'it''s, so', c DATE)";
+    let without = format!("CREATE TABLE t {columns}");
+    assert_eq!(class(&mut s, &without), "WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED");
+    let with = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')";
+    sql(&mut s, &format!("{without} {with}")).unwrap();
+    let shown = sql(&mut s, "SHOW CREATE TABLE t").unwrap()[0][0].as_str().unwrap().to_owned();
+    assert!(
+        shown.contains("a INT DEFAULT 1 + 4 COMMENT 'five',\n  b STRING NOT NULL DEFAULT 'it''s, so',\n"),
+        "{shown}"
+    );
+    sql(&mut s, &format!("DROP TABLE t; {shown}")).unwrap();
+    assert_eq!(sql(&mut s, "SHOW CREATE TABLE t").unwrap()[0][0], shown);
+    let wrong = format!("CREATE TABLE w (a INT DEFAULT 'x') {with}");
+    assert_eq!(class(&mut s, &wrong), "INVALID_DEFAULT_VALUE.DATA_TYPE");
+    assert!(!dir.path().join("w").exists());
+}
+
+#[test]
 fn what_is_shown_makes_the_table_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut s = session_in(dir.path());

@@ -1,10 +1,12 @@
 //! Names of tables: databases, tables in a warehouse and elsewhere, races for a name, crashes, object stores.
 
 use std::path::{Path, PathBuf};
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 
 use lakesmith::op::{Operation, Report, TimeTravel};
-use lakesmith::{ErrorKind, Location, Result, Session, SessionOptions, Store, TableRef};
+use lakesmith::{
+    Catalog, CatalogTable, Database, ErrorKind, Location, Result, Session, SessionOptions, Store, TableRef,
+};
 use lakesmith_testkit::{Fault, FaultStore};
 use serde_json::{Value, json};
 
@@ -311,9 +313,70 @@ fn an_object_store_is_a_warehouse_as_well() {
     assert_eq!(column(&sql(&mut s, "SHOW COLUMNS IN delta.`memory://catalog-elsewhere/x`").unwrap(), 0), ["id", "n"]);
 }
 
+/// A catalog of one table that is always there.
+struct One {
+    place: Location,
+}
+
+impl Catalog for One {
+    fn databases(&self) -> Result<Vec<String>> {
+        Ok(vec!["default".into()])
+    }
+
+    fn database(&self, name: &str) -> Result<Option<Database>> {
+        let database = Database { name: name.to_lowercase(), comment: None, location: self.place.clone() };
+        Ok(name.eq_ignore_ascii_case("default").then_some(database))
+    }
+
+    fn create_database(&self, _: &str, _: Option<&str>) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn drop_database(&self, _: &Database) -> Result<()> {
+        Ok(())
+    }
+
+    fn tables(&self, _: &Database) -> Result<Vec<String>> {
+        Ok(vec!["one".into()])
+    }
+
+    fn table(&self, _: &Database, name: &str) -> Result<Option<CatalogTable>> {
+        let table = CatalogTable { name: "one".into(), location: self.place.clone(), managed: false };
+        Ok(name.eq_ignore_ascii_case("one").then_some(table))
+    }
+
+    fn place(&self, _: &Database, name: &str, _: Option<Location>) -> Result<CatalogTable> {
+        Ok(CatalogTable { name: name.to_lowercase(), location: self.place.join(name), managed: false })
+    }
+
+    fn claim(&self, _: &Database, _: &CatalogTable) -> Result<()> {
+        Ok(())
+    }
+
+    fn drop_table(&self, _: &Database, _: &CatalogTable) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn other_catalogs_stand_beside_the_warehouse() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = small_files(&dir.path().join("elsewhere"));
+    let catalogs = [("lake".to_owned(), Arc::new(One { place: table.root.clone() }) as Arc<dyn Catalog>)];
+    let options = options(&dir.path().join("warehouse").to_string_lossy());
+    let mut s = Session::new(SessionOptions { catalogs: catalogs.into(), ..options }).unwrap();
+    assert_eq!(s.resolve(&named(&["LAKE", "default", "One"])).unwrap(), table.root);
+    assert_eq!(class(&mut s, "DESCRIBE DETAIL one"), "TABLE_OR_VIEW_NOT_FOUND");
+    sql(&mut s, "USE lake").unwrap();
+    assert_eq!(sql(&mut s, "DESCRIBE DETAIL one").unwrap()[0][2], "lake.default.one");
+    assert_eq!(json!(sql(&mut s, "SHOW TABLES").unwrap()), json!([["default", "one", false]]));
+    sql(&mut s, "USE spark_catalog.default").unwrap();
+    assert!(sql(&mut s, "SHOW TABLES").unwrap().is_empty());
+}
+
 /// A warehouse session whose requests go to `store`.
 fn session_on(warehouse: &Path, store: Store) -> Session {
-    let opener: lakesmith::StoreOpener = std::sync::Arc::new(move |_| Ok(store.clone()));
+    let opener: lakesmith::StoreOpener = Arc::new(move |_| Ok(store.clone()));
     let options = options(&warehouse.to_string_lossy());
     Session::new(SessionOptions { store: Some(opener), ..options }).unwrap()
 }
