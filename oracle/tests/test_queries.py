@@ -25,7 +25,7 @@ def odd(spark, tmp_path_factory):
         'delta.enableRowTracking'='true', 'delta.checkpointInterval'='5')""")
     for part in range(3):
         spark.range(part * 400, part * 400 + 400, 1, 2).selectExpr(
-            "id", "concat('name ', id % 37)", "CAST(id % 100 AS INT)", "CAST(id * 1.37 AS DECIMAL(10,2))",
+            "id", "concat('name ', id % 37)", f"CAST(id % 100 AS {'INT' if part == 0 else 'BIGINT'})", "CAST(id * 1.37 AS DECIMAL(10,2))",
             "CASE id % 7 WHEN 0 THEN double('NaN') WHEN 1 THEN double('-0.0') WHEN 2 THEN double('Infinity') ELSE id / 3 END",
             "CAST(CASE id % 9 WHEN 0 THEN 'NaN' ELSE id / 4 END AS FLOAT)", "id % 2 = 0", DAYS,
             "timestamp_micros(1767225600000000 + id * 1000003)", "CAST(timestamp_micros(1767225600000000 + id * 1000003) AS TIMESTAMP_NTZ)",

@@ -61,7 +61,7 @@ impl Prepared {
         let found = std::mem::take(&mut relations.found);
         let hidden = parsed.mentions(METADATA).then_some(METADATA);
         let mut output = name_outputs(query, &parsed.spelled, hidden);
-        translate_functions(query);
+        translate_functions(query)?;
         type_literals(query);
         let prepared = context(session)?;
         let summaries = Summaries::default();

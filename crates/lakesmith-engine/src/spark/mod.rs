@@ -1,12 +1,14 @@
 //! Spark's meaning of expressions where DataFusion's is another one.
 
 mod arithmetic;
+mod casts;
 mod decimal;
 pub(crate) mod float_order;
 mod item;
 mod planner;
 mod range;
 mod rule;
+mod sums;
 mod types;
 
 pub(crate) use planner::SparkOperators;

@@ -7,11 +7,13 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable as _, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable as _, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::arithmetic::{Op, call};
+use super::casts::{conversion, convert};
 use super::float_order::{comparable, is_comparable};
+use super::sums::checked;
 
 /// The rule.
 #[derive(Debug)]
@@ -47,7 +49,8 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let new = if is_group { new.map_data(|e| grouped(e, &schema))? } else { new };
         Ok(if new.transformed { new.update_data(|e| name.restore(e)) } else { new })
     })?;
-    rewritten.map_data(LogicalPlan::recompute_schema)
+    let plan = rewritten.map_data(LogicalPlan::recompute_schema)?;
+    Ok(Transformed::yes(checked(plan.data)?))
 }
 
 /// Zeros of either sign are one group, and so are all NaNs.
@@ -82,6 +85,22 @@ fn meaning(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                     Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
                 }
                 _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            }
+        }
+        Expr::Cast(cast) => {
+            let (from, to) = (cast.expr.get_type(schema)?, cast.field.data_type());
+            match conversion(&from, to) {
+                None => Transformed::no(Expr::Cast(cast)),
+                Some(found) => {
+                    let to = to.clone();
+                    let converted = convert(found, *cast.expr);
+                    // What comes out may be a wider number, or a time with a zone.
+                    Transformed::yes(if matches!(to, DataType::Int64 | DataType::Utf8) {
+                        converted
+                    } else {
+                        Expr::Cast(Cast::new(Box::new(converted), to))
+                    })
+                }
             }
         }
         Expr::Negative(inner) if is_whole(&inner, schema) => {

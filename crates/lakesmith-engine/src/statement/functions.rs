@@ -8,11 +8,14 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
+use lakesmith::{Error, Result};
+
 use super::dialect::SparkDialect;
 
 /// Names for names.
 const RENAMED: [(&str, &str); 12] = [
     ("approx_count_distinct", "approx_distinct"),
+    ("cardinality", "size"),
     ("array_size", "size"),
     ("every", "bool_and"),
     ("first", "first_value"),
@@ -22,12 +25,20 @@ const RENAMED: [(&str, &str); 12] = [
     ("ucase", "upper"),
     ("sign", "signum"),
     ("some", "bool_or"),
-    ("sort_array", "array_sort"),
     ("rlike", "regexp_like"),
 ];
 
 /// Names for expressions over the arguments.
-const EXPRESSIONS: [(&str, &str); 24] = [
+const EXPRESSIONS: [(&str, &str); 32] = [
+    ("array_position", "(CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN coalesce(array_position($1, $2), 0) END)"),
+    ("array_sort", "array_sort($1, 'ASC', 'NULLS LAST')"),
+    ("log", "ln($1)"),
+    ("median", "median(CAST($1 AS DOUBLE))"),
+    ("regexp_replace", "regexp_replace($1, $2, $3, 'g')"),
+    ("sort_array", "array_sort($1, 'ASC', 'NULLS FIRST')"),
+    ("to_date", "CAST($1 AS DATE)"),
+    ("to_timestamp", "CAST($1 AS TIMESTAMP)"),
+    ("unix_seconds", "CAST($1 AS BIGINT)"),
     ("count_if", "count(CASE WHEN $1 THEN 1 END)"),
     ("day", "CAST(date_part('day', $1) AS INT)"),
     ("dayofmonth", "CAST(date_part('day', $1) AS INT)"),
@@ -47,26 +58,54 @@ const EXPRESSIONS: [(&str, &str); 24] = [
     ("timestamp_seconds", "CAST(to_timestamp_seconds($1) AS TIMESTAMP)"),
     ("try_divide", "(CASE WHEN $2 <> 0 THEN $1 / $2 END)"),
     ("try_mod", "(CASE WHEN $2 <> 0 THEN $1 % $2 END)"),
-    ("unix_micros", "CAST(to_timestamp_micros($1) AS BIGINT)"),
-    ("unix_timestamp", "CAST(to_unixtime($1) AS BIGINT)"),
+    ("unix_timestamp", "CAST(CAST($1 AS TIMESTAMP) AS BIGINT)"),
     ("weekofyear", "CAST(date_part('week', $1) AS INT)"),
     ("year", "CAST(date_part('year', $1) AS INT)"),
     ("get", "array_element($1, $2 + 1)"),
 ];
 
+/// Functions that take a pattern of Java's, which DataFusion would read as another one; and how many arguments they have
+/// without it.
+const PATTERNS: [(&str, usize); 8] = [
+    ("date_format", 1),
+    ("from_unixtime", 0),
+    ("to_char", 1),
+    ("to_date", 1),
+    ("to_number", 1),
+    ("to_timestamp", 1),
+    ("to_unix_timestamp", 1),
+    ("unix_timestamp", 1),
+];
+
 /// Puts what DataFusion knows in the place of what it does not.
-pub(crate) fn translate_functions(query: &mut Query) {
-    let _ = query.visit(&mut Translating);
+///
+/// # Errors
+/// Unsupported for functions that DataFusion would take for others.
+pub(crate) fn translate_functions(query: &mut Query) -> Result<()> {
+    match query.visit(&mut Translating) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
 }
 
 struct Translating;
 
 impl VisitorMut for Translating {
-    type Break = ();
+    type Break = Error;
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if let Expr::Function(function) = expr {
             let name = function.name.to_string();
+            let count = match &function.args {
+                FunctionArguments::List(list) => list.args.len(),
+                _ => 0,
+            };
+            if PATTERNS.iter().any(|(pattern, without)| *pattern == name && count > *without) {
+                let error = Error::unsupported(format!(
+                    "{name} with a pattern is not supported yet; date_part, CAST and substring are"
+                ));
+                return ControlFlow::Break(error.class("UNSUPPORTED_FEATURE"));
+            }
             if let Some((_, to)) = RENAMED.iter().find(|(from, _)| *from == name) {
                 function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(*to))]);
             } else if let Some((_, text)) = EXPRESSIONS.iter().find(|(from, _)| *from == name)

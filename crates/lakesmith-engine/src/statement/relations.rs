@@ -114,6 +114,13 @@ impl<'a> Relations<'a> {
     }
 
     fn table(&mut self, factor: &mut TableFactor) -> Result<()> {
+        let sampled = match factor {
+            TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. } => sample.is_some(),
+            _ => false,
+        };
+        if sampled {
+            return Err(Error::unsupported("TABLESAMPLE is not supported yet").class("UNSUPPORTED_FEATURE"));
+        }
         let TableFactor::Table { name, alias, args, version, .. } = factor else { return Ok(()) };
         let parts: Vec<String> =
             name.0.iter().filter_map(|part| part.as_ident().map(|ident| ident.value.clone())).collect();

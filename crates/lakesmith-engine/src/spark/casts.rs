@@ -1,0 +1,218 @@
+//! Casts that give other values in Spark: times and numbers as text, times as numbers and back, sums as BIGINT.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DataType, Decimal128Type, Float32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+};
+use datafusion::common::{Result, ScalarValue, exec_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use jiff::tz::TimeZone;
+
+use super::arithmetic::out_of_range;
+
+const MICROS_A_SECOND: i64 = 1_000_000;
+
+/// A conversion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Conversion {
+    /// `2026-01-31 12:00:00.5`
+    TimeToText,
+    /// `1.0E10`, `0.1`
+    FloatToText,
+    /// Whole seconds since the epoch.
+    TimeToSeconds,
+    /// The time of whole seconds since the epoch.
+    SecondsToTime,
+    /// A sum of BIGINT, which must be one.
+    SumToLong,
+}
+
+static FUNCTIONS: LazyLock<[(Conversion, Arc<ScalarUDF>); 5]> = LazyLock::new(|| {
+    use Conversion as C;
+    [C::TimeToText, C::FloatToText, C::TimeToSeconds, C::SecondsToTime, C::SumToLong]
+        .map(|conversion| (conversion, Arc::new(ScalarUDF::from(Converting::new(conversion)))))
+});
+
+/// `expr`, converted.
+pub(crate) fn convert(conversion: Conversion, expr: Expr) -> Expr {
+    let function = FUNCTIONS.iter().find(|(known, _)| *known == conversion).map_or(&FUNCTIONS[0].1, |(_, f)| f);
+    function.call(vec![expr])
+}
+
+/// The conversion that a cast from one type to another is in Spark, if it is another one than Arrow's.
+pub(crate) fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
+    let is_text = matches!(to, DataType::Utf8);
+    match from {
+        DataType::Timestamp(..) if is_text => Some(Conversion::TimeToText),
+        DataType::Float32 | DataType::Float64 if is_text => Some(Conversion::FloatToText),
+        DataType::Timestamp(..) if to.is_integer() => Some(Conversion::TimeToSeconds),
+        from if from.is_integer() && matches!(to, DataType::Timestamp(..)) => Some(Conversion::SecondsToTime),
+        _ => None,
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Converting {
+    conversion: Conversion,
+    signature: Signature,
+}
+
+impl Converting {
+    fn new(conversion: Conversion) -> Self {
+        Self { conversion, signature: Signature::any(1, Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for Converting {
+    fn name(&self) -> &str {
+        match self.conversion {
+            Conversion::TimeToText => "__lakesmith_time_to_text",
+            Conversion::FloatToText => "__lakesmith_float_to_text",
+            Conversion::TimeToSeconds => "__lakesmith_time_to_seconds",
+            Conversion::SecondsToTime => "__lakesmith_seconds_to_time",
+            Conversion::SumToLong => "__lakesmith_sum_to_long",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(match self.conversion {
+            Conversion::TimeToText | Conversion::FloatToText => DataType::Utf8,
+            Conversion::TimeToSeconds | Conversion::SumToLong => DataType::Int64,
+            Conversion::SecondsToTime => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
+        let array = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
+        let converted = apply(self.conversion, &array)?;
+        if scalar {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&converted, 0)?));
+        }
+        Ok(ColumnarValue::Array(converted))
+    }
+}
+
+fn micros(array: &ArrayRef) -> Result<PrimitiveArray<TimestampMicrosecondType>> {
+    let zone = match array.data_type() {
+        DataType::Timestamp(_, zone) => zone.clone(),
+        other => return exec_err!("{other} is no time"),
+    };
+    let array = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone))?;
+    Ok(array.as_primitive::<TimestampMicrosecondType>().clone())
+}
+
+fn apply(conversion: Conversion, array: &ArrayRef) -> Result<ArrayRef> {
+    Ok(match conversion {
+        Conversion::TimeToText => {
+            let times = micros(array)?;
+            let text: StringArray = times.iter().map(|time| time.map(time_text)).collect();
+            Arc::new(text)
+        }
+        Conversion::FloatToText => match array.data_type() {
+            DataType::Float32 => {
+                let floats = array.as_primitive::<Float32Type>().iter();
+                let text: StringArray = floats.map(|v| v.map(|v| float_text(v.into(), &format!("{v:e}")))).collect();
+                Arc::new(text)
+            }
+            _ => {
+                let floats = array.as_primitive::<Float64Type>().iter();
+                let text: StringArray = floats.map(|v| v.map(|v| float_text(v, &format!("{v:e}")))).collect();
+                Arc::new(text)
+            }
+        },
+        Conversion::TimeToSeconds => {
+            let seconds: Int64Array = micros(array)?.unary(|micros| micros.div_euclid(MICROS_A_SECOND));
+            Arc::new(seconds)
+        }
+        Conversion::SecondsToTime => {
+            let seconds = cast(array, &DataType::Int64)?;
+            let times = seconds
+                .as_primitive::<Int64Type>()
+                .try_unary(|seconds| seconds.checked_mul(MICROS_A_SECOND).ok_or_else(|| out_of_range("timestamp")));
+            let times: PrimitiveArray<TimestampMicrosecondType> = times?;
+            Arc::new(times.with_timezone("UTC"))
+        }
+        Conversion::SumToLong => {
+            let sums = array.as_primitive::<Decimal128Type>();
+            let long = |sum: i128| i64::try_from(sum).map_err(|_| out_of_range("integer"));
+            let longs: Int64Array = sums.iter().map(|sum| sum.map(long).transpose()).collect::<Result<_>>()?;
+            Arc::new(longs)
+        }
+    })
+}
+
+/// The time with as many digits of its fraction as it has.
+fn time_text(micros: i64) -> String {
+    let Ok(instant) = jiff::Timestamp::from_microsecond(micros) else { return micros.to_string() };
+    let time = TimeZone::UTC.to_datetime(instant);
+    let text = time.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string();
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A float as Java writes it; `scientific` are its shortest digits as Rust writes them.
+fn float_text(value: f64, scientific: &str) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    if value.is_infinite() {
+        return format!("{sign}Infinity");
+    }
+    let (mantissa, exponent) = scientific.trim_start_matches('-').split_once('e').unwrap_or((scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    if !(-3..7).contains(&exponent) {
+        let (first, rest) = digits.split_at(1);
+        let rest = if rest.is_empty() { "0" } else { rest };
+        return format!("{sign}{first}.{rest}E{exponent}");
+    }
+    if exponent < 0 {
+        return format!("{sign}0.{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1));
+    }
+    let point = exponent as usize + 1;
+    let padded = format!("{digits:0<point$}");
+    let (whole, fraction) = padded.split_at(point);
+    format!("{sign}{whole}.{}", if fraction.is_empty() { "0" } else { fraction })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_written_as_java_does() {
+        for (value, expected) in [
+            (1e10, "1.0E10"),
+            (12_345_678.0, "1.2345678E7"),
+            (1_234_567.0, "1234567.0"),
+            (0.001, "0.001"),
+            (0.000_123, "1.23E-4"),
+            (0.1, "0.1"),
+            (100.0, "100.0"),
+            (-0.0, "-0.0"),
+            (-2.5, "-2.5"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ] {
+            assert_eq!(float_text(value, &format!("{value:e}")), expected);
+        }
+        assert_eq!(float_text(1.1f32.into(), &format!("{:e}", 1.1f32)), "1.1");
+    }
+
+    #[test]
+    fn times_have_the_digits_that_they_need() {
+        assert_eq!(time_text(1_767_225_600_000_000), "2026-01-01 00:00:00");
+        assert_eq!(time_text(1_767_225_600_120_000), "2026-01-01 00:00:00.12");
+        assert_eq!(time_text(-1), "1969-12-31 23:59:59.999999");
+    }
+}
