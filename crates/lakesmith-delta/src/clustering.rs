@@ -91,9 +91,9 @@ pub(crate) fn keys<'a>(table: &'a DeltaTable, columns: &[Vec<String>]) -> Result
 
 fn not_found(schema: &Schema, path: &[String]) -> Error {
     let name = attribute_name(path);
-    let parents = (1..path.len()).filter_map(|end| Some((end, find_column(schema, &path[..end])?.pop()?)));
+    let mut parents = (1..path.len()).filter_map(|end| Some((end, find_column(schema, &path[..end])?.pop()?)));
     let flat = parents
-        .last()
+        .next_back()
         .filter(|(_, field)| !matches!(field.data_type, DataType::Struct(_) | DataType::List(_) | DataType::Map(..)));
     match flat {
         Some((end, field)) => Error::usage(format!(

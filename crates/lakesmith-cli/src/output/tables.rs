@@ -47,6 +47,11 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
         Report::Properties(report) => {
             grid(out, &["key", "value"], &[], report.0.iter().map(|(k, v)| vec![k.clone(), v.clone()]))
         }
+        // A statement is for copying.
+        Report::Rows(report) if report.columns == ["createtab_stmt"] => {
+            let texts = report.rows.iter().flatten().flatten();
+            texts.flat_map(|text| text.lines()).try_for_each(|line| out.line(&printable(line)))
+        }
         Report::Rows(report) => {
             let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "NULL".to_owned());
             grid(out, &report.columns, &[], report.rows.iter().map(|row| row.iter().map(text).collect()))
@@ -66,6 +71,7 @@ pub(crate) fn report(out: &mut Stdout, report: &Report, elapsed: Duration) -> Re
 pub(crate) fn sql(out: &mut Stdout, result: &SqlResult, elapsed: Duration) -> Result<()> {
     match &result.report {
         Some(Report::Properties(_) | Report::Rows(_)) | None if result.columns.is_empty() => Ok(()),
+        Some(rows @ Report::Rows(_)) if result.columns == ["createtab_stmt"] => report(out, rows, elapsed),
         Some(Report::Properties(_) | Report::Rows(_)) | None => {
             let columns: Vec<&str> = result.columns.iter().map(String::as_str).collect();
             let header = if result.continues { &[] } else { columns.as_slice() };

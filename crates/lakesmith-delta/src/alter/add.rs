@@ -66,9 +66,13 @@ fn add(draft: &mut Draft<'_>, column: &AddedColumn) -> Result<Value> {
         Some(Position::After(sibling)) => {
             let names: Vec<&str> = siblings.iter().map(|f| f.name.as_str()).collect();
             let found = index_of(siblings, sibling).ok_or_else(|| {
-                Error::usage(format!("No such struct field {} in {}.", quoted(&[sibling.clone()]), names.join(", ")))
-                    .class("FIELD_NOT_FOUND")
-                    .with("column", sibling)
+                Error::usage(format!(
+                    "No such struct field {} in {}.",
+                    quoted(std::slice::from_ref(sibling)),
+                    names.join(", ")
+                ))
+                .class("FIELD_NOT_FOUND")
+                .with("column", sibling)
             });
             found? + 1
         }

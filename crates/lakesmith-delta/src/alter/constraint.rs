@@ -3,7 +3,7 @@
 use lakesmith_core::plan::keys::reference_name;
 use lakesmith_core::predicate::{Expr, bind_partition_predicate};
 use lakesmith_core::table::{DataType, TableState};
-use lakesmith_core::{Error, Result};
+use lakesmith_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use super::path::unresolved;
@@ -18,7 +18,13 @@ fn key(draft: &Draft<'_>, name: &str) -> Option<String> {
     draft.configuration.keys().find(|key| key.to_lowercase() == wanted).cloned()
 }
 
-pub(super) fn add(draft: &mut Draft<'_>, name: &str, check: &str, condition: Option<&Expr>) -> Result<History> {
+pub(super) fn add(
+    draft: &mut Draft<'_>,
+    name: &str,
+    check: &str,
+    condition: Option<&Expr>,
+    rows_are_judged: bool,
+) -> Result<History> {
     if let Some(old) = key(draft, name).and_then(|key| draft.configuration.get(&key)) {
         return Err(Error::usage(format!(
             "Constraint '{name}' already exists. Please delete the old constraint first.\nOld constraint:\n{old}"
@@ -27,11 +33,15 @@ pub(super) fn add(draft: &mut Draft<'_>, name: &str, check: &str, condition: Opt
         .with("constraint", name));
     }
     let state = &draft.table.state;
-    let Some(condition) = condition else {
-        return Err(needs_engine(name, "its condition is more than can be checked without it"));
+    let judged = match condition {
+        Some(condition) => check_condition(state, name, check, condition, draft.world.now_ms()),
+        None => Err(needs_engine(name, "its condition is more than can be checked without it")),
     };
-    check_condition(state, name, check, condition, draft.world.now_ms())?;
-    if !state.files.is_empty() {
+    match judged {
+        Err(error) if rows_are_judged && error.kind() == ErrorKind::Unsupported => {}
+        judged => judged?,
+    }
+    if !state.files.is_empty() && !rows_are_judged {
         return Err(needs_engine(name, "the rows that are there have to satisfy it"));
     }
     draft.configuration.insert(format!("{PREFIX}{}", name.to_lowercase()), check.to_owned());

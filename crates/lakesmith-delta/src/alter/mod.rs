@@ -41,11 +41,16 @@ pub struct Altered {
 }
 
 /// Checks a change of columns or constraints and applies it; `None` if there is nothing to do. For a constraint the table's
-/// files must be loaded.
+/// files must be loaded. `rows_are_judged`: a query engine looks at the rows of this version before the change is committed.
 ///
 /// # Errors
 /// Usage, mostly with Spark's classes; `Unsupported` for what needs the rows or more than new metadata.
-pub fn alter_table(table: &DeltaTable, change: &TableChange, world: &dyn World) -> Result<Option<Altered>> {
+pub fn alter_table(
+    table: &DeltaTable,
+    change: &TableChange,
+    rows_are_judged: bool,
+    world: &dyn World,
+) -> Result<Option<Altered>> {
     let mut draft = Draft::new(table, world);
     let altered = match change {
         TableChange::AddColumns(columns) => add::columns(&mut draft, columns).map(Some),
@@ -53,7 +58,7 @@ pub fn alter_table(table: &DeltaTable, change: &TableChange, world: &dyn World) 
         TableChange::DropColumns { paths, if_exists } => remove::columns(&mut draft, paths, *if_exists),
         TableChange::ChangeColumns(changes) => change::columns(&mut draft, changes),
         TableChange::AddConstraint { name, check, condition } => {
-            constraint::add(&mut draft, name, check, condition.as_ref()).map(Some)
+            constraint::add(&mut draft, name, check, condition.as_ref(), rows_are_judged).map(Some)
         }
         TableChange::DropConstraint { name, if_exists } => constraint::remove(&mut draft, name, *if_exists).map(Some),
     };

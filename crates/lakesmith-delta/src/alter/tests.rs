@@ -50,7 +50,7 @@ fn path(text: &str) -> Vec<String> {
 }
 
 fn alter(table: &DeltaTable, change: TableChange) -> Result<Option<Altered>> {
-    alter_table(table, &change, &FixedWorld::new(1))
+    alter_table(table, &change, false, &FixedWorld::new(1))
 }
 
 fn class(table: &DeltaTable, change: TableChange) -> String {
@@ -307,6 +307,9 @@ fn constraints_are_added_to_empty_tables_and_dropped() {
     assert_eq!(class(&plain, add("k", Some(condition("s.x")))), "UNSUPPORTED_FEATURE");
     assert_eq!(class(&plain, add("k", None)), "UNSUPPORTED_FEATURE");
     assert_eq!(class(&plain, add("k", Some(Expr::Column(path("id"))))), "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT");
+    let judged = |change| alter_table(&plain, &change, true, &FixedWorld::new(1));
+    assert!(judged(add("k", None)).unwrap().is_some() && judged(add("k", Some(condition("s.x")))).unwrap().is_some());
+    assert!(judged(add("k", Some(condition("nope")))).is_err());
     let mut there = plain.clone();
     there.log.metadata.configuration.insert("delta.constraints.pos".into(), "id > 0".into());
     assert_eq!(class(&there, add("POS", Some(condition("id")))), "DELTA_CONSTRAINT_ALREADY_EXISTS");

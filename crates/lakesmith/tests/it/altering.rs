@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use lakesmith::op::{HistoryOptions, Operation, Report};
-use lakesmith::{ErrorKind, Session, SessionOptions, World};
+use lakesmith::{ErrorKind, Query, QueryEngine, QueryRows, Result, ScanReport, Session, SessionOptions, World};
 use lakesmith_testkit::{BuiltTable, TableBuilder};
 use serde_json::{Value, json};
 
@@ -81,6 +81,41 @@ fn a_constraint_is_not_promised_for_rows_that_nobody_looked_at() {
     assert_eq!(class(&mut s, "ALTER TABLE t ADD CONSTRAINT pos CHECK (id > 1)"), "DELTA_CONSTRAINT_ALREADY_EXISTS");
     sql(&mut s, "ALTER TABLE t DROP CONSTRAINT pos; ALTER TABLE t DROP CONSTRAINT IF EXISTS pos").unwrap();
     assert_eq!(class(&mut s, "ALTER TABLE t DROP CONSTRAINT pos"), "DELTA_CONSTRAINT_DOES_NOT_EXIST");
+}
+
+/// Counts as many rows as it is told, and keeps what it was asked.
+struct Counting {
+    rows: u64,
+    asked: Mutex<Vec<String>>,
+}
+
+impl QueryEngine for Counting {
+    fn run(&self, _: &Session, query: Query<'_>, each: &mut dyn FnMut(QueryRows) -> Result<()>) -> Result<()> {
+        self.asked.lock().unwrap().push(query.text.to_owned());
+        each(QueryRows { columns: vec!["count(1)".into()], rows: vec![vec![self.rows.into()]], ..QueryRows::default() })
+    }
+
+    fn scans(&self, _: &Session, _: Query<'_>) -> Result<Arc<[ScanReport]>> {
+        Ok(Arc::new([]))
+    }
+}
+
+#[test]
+fn with_an_engine_the_rows_decide_about_a_constraint() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = small_files(dir.path());
+    let add = on(&table, "ALTER TABLE {t} ADD CONSTRAINT pos CHECK (id>=0 AND some_function(id))");
+    for (rows, expected) in [(3, Err("DELTA_NEW_CHECK_CONSTRAINT_VIOLATION".to_owned())), (0, Ok(()))] {
+        let engine = Arc::new(Counting { rows, asked: Mutex::default() });
+        let options = SessionOptions { engine: Some(engine.clone()), ..SessionOptions::default() };
+        let done = sql(&mut Session::new(options).unwrap(), &add);
+        assert_eq!(done.map(|_| ()).map_err(|e| e.class_name().to_owned()), expected);
+        let place = format!("delta.`{}` VERSION AS OF {}", table.root, table.version);
+        let asked =
+            format!("SELECT count(*) FROM {place} WHERE NOT coalesce((id >= 0 AND some_function ( id )), false)");
+        assert_eq!(*engine.asked.lock().unwrap(), [asked]);
+    }
+    assert_eq!(last_commit(&table).0, "ADD CONSTRAINT");
 }
 
 /// Commits `winner` as version 1 of a table when the time is asked for, as another writer may between load and commit.
