@@ -64,6 +64,13 @@ pub trait Catalog: Send + Sync {
     /// `Unavailable`.
     fn create_database(&self, name: &str, comment: Option<&str>) -> Result<bool>;
 
+    /// Something in the database's own place that is no table, so that the database can't be dropped; `None` if there is
+    /// nothing.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    fn stray(&self, database: &Database) -> Result<Option<String>>;
+
     /// Removes a database that has no tables any more.
     ///
     /// # Errors

@@ -51,6 +51,16 @@ pub(crate) fn database_not_found(catalog: &dyn Catalog, name: &str) -> Error {
         .with("database", name)
 }
 
+/// The database's place holds what is no table of its.
+pub(crate) fn not_empty(database: &Database, name: &str) -> Error {
+    Error::usage(format!(
+        "cannot drop the schema {}: its folder holds {name}, which is no table; move it elsewhere",
+        quoted(&[&database.name])
+    ))
+    .class("SCHEMA_NOT_EMPTY")
+    .with("path", database.location.join(name))
+}
+
 /// Another table has the name.
 pub(crate) fn table_exists(database: &str, name: &str) -> Error {
     Error::usage(format!(

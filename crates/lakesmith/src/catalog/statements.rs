@@ -6,7 +6,7 @@ use lakesmith_core::{Error, Result};
 use lakesmith_sql::{CatalogStatement, TableRef};
 use serde_json::Value;
 
-use super::names::{check_new, database_not_found, matches, quoted};
+use super::names::{check_new, database_not_found, matches, not_empty, quoted};
 use super::{Catalog, DEFAULT_DATABASE, Database};
 use crate::Session;
 use crate::ops::describe::spark_uri;
@@ -99,6 +99,10 @@ fn drop_database(session: &mut Session, parts: &[String], if_exists: bool, casca
         ))
         .class("SCHEMA_NOT_EMPTY")
         .with("tables", tables.len()));
+    }
+    // Before the first table goes: a database that can't be dropped keeps them all.
+    if let Some(name) = catalog.stray(&database)? {
+        return Err(not_empty(&database, &name));
     }
     for table in tables {
         session.options.cancel.check()?;

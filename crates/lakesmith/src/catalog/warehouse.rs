@@ -21,7 +21,7 @@ use super::entry::{
     DatabaseEntry, TableEntry, database_place, read_database, read_table, table_place, tables_folder, write_database,
     write_table,
 };
-use super::names::{check_new, table_exists};
+use super::names::{check_new, not_empty, table_exists};
 use super::{Catalog, CatalogTable, DEFAULT_DATABASE, Database};
 
 /// What Spark adds to a database's name to get its folder's.
@@ -122,14 +122,16 @@ impl Warehouse {
         self.sweep(SweepPlan::empty_folders(&database.location.join(NOTES_FOLDER))).await
     }
 
-    /// What of a database's folder is neither a note of ours nor empty.
-    async fn leftover(&self, database: &Database) -> Result<Option<String>> {
+    /// What of a database's folder is neither a note of ours nor empty, nor, where `tables` may stay, a table.
+    async fn leftover(&self, database: &Database, tables: bool) -> Result<Option<String>> {
         let Children { folders, objects } = self.store.children(&database.location).await?;
         if let Some(object) = objects.into_iter().next() {
             return Ok(Some(object));
         }
         for folder in folders.into_iter().filter(|name| name != NOTES_FOLDER) {
-            if self.store.holds_any(&database.location.join(&folder), |_| true).await? {
+            let location = database.location.join(&folder);
+            let stays = tables && !folder.starts_with(['_', '.']) && self.is_table(&location).await?;
+            if !stays && self.store.holds_any(&location, |_| true).await? {
                 return Ok(Some(folder));
             }
         }
@@ -193,15 +195,14 @@ impl Catalog for Warehouse {
         })
     }
 
+    fn stray(&self, database: &Database) -> Result<Option<String>> {
+        self.runtime.block_on(self.leftover(database, true))
+    }
+
     fn drop_database(&self, database: &Database) -> Result<()> {
         self.runtime.block_on(async {
-            if let Some(name) = self.leftover(database).await? {
-                return Err(Error::usage(format!(
-                    "cannot drop the schema `{}`: its folder holds {name}, which is no table; move it elsewhere",
-                    database.name
-                ))
-                .class("SCHEMA_NOT_EMPTY")
-                .with("path", database.location.join(&name)));
+            if let Some(name) = self.leftover(database, false).await? {
+                return Err(not_empty(database, &name));
             }
             let entries = self.store.list(&tables_folder(&database.location)).await?;
             // The database's own entry goes last: an interrupted drop leaves a database that can be dropped.

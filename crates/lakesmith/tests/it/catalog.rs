@@ -177,6 +177,10 @@ fn a_drop_takes_the_table_and_nothing_else() {
     assert_eq!(class(&mut s, "DROP DATABASE plain"), "SCHEMA_NOT_EMPTY");
     assert_eq!(class(&mut s, "DROP DATABASE plain CASCADE"), "SCHEMA_NOT_EMPTY");
     assert!(dir.path().join("plain/notes.txt").exists());
+    assert_eq!(column(&sql(&mut s, "SHOW TABLES IN plain").unwrap(), 1), ["orders"]);
+    std::fs::remove_file(dir.path().join("plain/notes.txt")).unwrap();
+    sql(&mut s, "DROP DATABASE plain CASCADE").unwrap();
+    assert!(!dir.path().join("plain").exists());
 }
 
 #[test]
@@ -330,6 +334,10 @@ impl Catalog for One {
 
     fn create_database(&self, _: &str, _: Option<&str>) -> Result<bool> {
         Ok(false)
+    }
+
+    fn stray(&self, _: &Database) -> Result<Option<String>> {
+        Ok(None)
     }
 
     fn drop_database(&self, _: &Database) -> Result<()> {
