@@ -92,6 +92,20 @@ QUERIES = [
     "SELECT id FROM {t} ORDER BY x DESC, id LIMIT 7",
     "SELECT p FROM {t} WHERE id < 10 UNION SELECT p FROM {t} WHERE id > 1190 ORDER BY p",
     "SELECT count(*) FROM (SELECT DISTINCT p, pd FROM {t})",
+    "SELECT id, CAST(ts AS STRING), CAST(x AS STRING), CAST(f AS STRING), CAST(ntz AS STRING) FROM {t} WHERE id < 80 ORDER BY id",
+    "SELECT sum(price), sum(n), avg(price), max(old_name), min(d), max(ts), min(bin) FROM {t}",
+    "SELECT id, lag(id) OVER (ORDER BY id) AS l, sum(n) OVER (ORDER BY id ROWS 2 PRECEDING) AS s FROM {t} WHERE id < 12 ORDER BY id",
+    "SELECT id, round(price, 1), floor(x), ceil(f), abs(price - 50), pmod(id, 7) FROM {t} WHERE id BETWEEN 3 AND 6 ORDER BY id",
+    "SELECT id FROM {t} WHERE ts > '2026-01-01 00:19:00' AND d = '2026-01-02' ORDER BY id",
+    "SELECT id FROM {t} WHERE coalesce(pd, DATE'2026-01-05') = DATE'2026-01-05' AND id < 40 ORDER BY id",
+    "SELECT id FROM {t} WHERE array_contains(arr, 17)",
+    "SELECT id FROM {t} WHERE m['k'] = 17 OR st.a = 19 ORDER BY id",
+    "SELECT DISTINCT x FROM {t} WHERE x <= 0 OR x > 1e10 ORDER BY x",
+    "SELECT hour(ts), minute(ts), second(ts), dayofweek(d), weekofyear(d), quarter(d) FROM {t} WHERE id IN (1, 77) ORDER BY id",
+    "SELECT ok, max(struct(n, id)) FROM {t} GROUP BY ok ORDER BY ok",
+    "SELECT p, collect_list(id) FROM {t} WHERE id < 9 GROUP BY p ORDER BY p",
+    "SELECT t.* FROM {t} t LEFT JOIN (SELECT 5 AS k) s ON t.id = s.k WHERE s.k IS NOT NULL",
+    "SELECT count(*) FROM {t} WHERE EXISTS (SELECT 1 FROM {t} b WHERE b.id = 3)",
     "SELECT CAST(price AS STRING), CAST(id AS DECIMAL(12,1)), CAST(d AS STRING), CAST(ok AS STRING), CAST(n AS DOUBLE) FROM {t} WHERE id < 4 ORDER BY id",
 ]
 
@@ -133,7 +147,9 @@ def near(ours, theirs):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_spark_answers_the_same(spark, lakesmith, odd, query):
+def test_spark_answers_the_same(spark, lakesmith, odd, conf, query):
+    # Looking for 0.0 in a dictionary, Spark passes over -0.0.
+    conf("spark.sql.parquet.filterPushdown", "x = 0" not in query)
     text = query.replace("{t}", odd)
     frame = spark.sql(text)
     names, kinds = frame.columns, [field.dataType for field in frame.schema.fields]
@@ -149,7 +165,7 @@ def test_spark_answers_the_same(spark, lakesmith, odd, query):
 
 def plain(value):
     """Objects again of what was read as pairs."""
-    if isinstance(value, list) and value and all(isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in value):
+    if isinstance(value, list) and value and all(isinstance(item, tuple) for item in value):
         return {key: plain(item) for key, item in value}
     return [plain(item) for item in value] if isinstance(value, list) else value
 

@@ -16,10 +16,13 @@ use lakesmith::{ErrorKind, Location, Table};
 use lakesmith_exec::is_legacy_calendar;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch};
+use parquet::basic::Type as PhysicalType;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{
-    FileMetaData, KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader,
+    ColumnChunkMetaData, FileMetaData, KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder,
+    ParquetMetaDataReader, RowGroupMetaData,
 };
+use parquet::file::statistics::Statistics;
 
 /// Key under which a file's schema names the file.
 pub(crate) const FILE_PATH: &str = "lakesmith.path";
@@ -95,7 +98,7 @@ impl AsyncFileReader for FileReader {
             let reader =
                 ParquetMetaDataReader::new().with_page_index_policy(policy).with_prefetch_hint(Some(TAIL_BYTES));
             let metadata = reader.load_and_finish(Footer(&mut *self), size).await.map_err(|e| self.readable(e))?;
-            Ok(Arc::new(self.with_own_schema(metadata)))
+            self.with_own_schema(metadata).map(Arc::new)
         }
         .boxed()
     }
@@ -116,7 +119,7 @@ impl FileReader {
     }
 
     /// Types follow from the Parquet schema alone: what a writer noted of its Arrow types says nothing of the table's.
-    fn with_own_schema(&self, metadata: ParquetMetaData) -> ParquetMetaData {
+    fn with_own_schema(&self, metadata: ParquetMetaData) -> Result<ParquetMetaData> {
         let file = metadata.file_metadata();
         let kept = file.key_value_metadata().into_iter().flatten().filter(|pair| pair.key.starts_with("org.apache"));
         let mut pairs: Vec<KeyValue> = kept.cloned().collect();
@@ -133,12 +136,34 @@ impl FileReader {
             file.column_orders().cloned(),
         );
         let (columns, offsets) = (metadata.column_index().cloned(), metadata.offset_index().cloned());
-        ParquetMetaDataBuilder::new(file)
-            .set_row_groups(metadata.row_groups().to_vec())
+        let built = ParquetMetaDataBuilder::new(file)
+            .set_row_groups(metadata.row_groups().iter().map(without_old_bounds).collect::<Result<_>>()?)
             .set_column_index(columns)
             .set_offset_index(offsets)
-            .build()
+            .build();
+        Ok(built)
     }
+}
+
+/// The row group without bounds of bytes that were compared as signed numbers, as old writers did.
+///
+/// # Source
+/// parquet-format `Statistics`: `min` and `max` are deprecated, their order is defined for signed types only.
+fn without_old_bounds(group: &RowGroupMetaData) -> Result<RowGroupMetaData> {
+    let is_old = |column: &ColumnChunkMetaData| {
+        let bytes = matches!(column.column_type(), PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY);
+        bytes && column.statistics().is_some_and(Statistics::is_min_max_deprecated)
+    };
+    if !group.columns().iter().any(is_old) {
+        return Ok(group.clone());
+    }
+    let columns = group.columns().iter().map(|column| {
+        if !is_old(column) {
+            return Ok(column.clone());
+        }
+        column.clone().into_builder().clear_statistics().build()
+    });
+    group.clone().into_builder().set_column_metadata(columns.collect::<Result<_>>()?).build()
 }
 
 /// Reads a footer.

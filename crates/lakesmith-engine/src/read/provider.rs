@@ -198,6 +198,7 @@ impl TableProvider for LakeTable {
             projection: places,
             threads: session.config().target_partitions(),
             limit,
+            parquet: session.config_options().execution.parquet.clone(),
             whole: filters.is_empty() && limit.is_none(),
         };
         let plan = scan.plan().await?;

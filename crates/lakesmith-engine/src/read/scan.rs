@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::config::{ParquetOptions, TableParquetOptions};
 use datafusion::common::stats::Precision;
 use datafusion::common::{Result, ScalarValue, Statistics};
 use datafusion::datasource::listing::PartitionedFile;
@@ -38,6 +39,8 @@ pub(crate) struct Scan<'a> {
     pub threads: usize,
     /// Enough rows.
     pub limit: Option<usize>,
+    /// How Parquet is read.
+    pub parquet: ParquetOptions,
     /// True if all rows of the files are wanted.
     pub whole: bool,
 }
@@ -55,7 +58,9 @@ impl Scan<'_> {
             .try_collect()
             .await
             .map_err(external)?;
+        let options = TableParquetOptions { global: self.parquet.clone(), ..TableParquetOptions::default() };
         let source = ParquetSource::new(self.columns.scan.clone())
+            .with_table_parquet_options(options)
             .with_parquet_file_reader_factory(Arc::new(FileReaders(self.table.clone())))
             .with_pushdown_filters(true)
             .with_reorder_filters(true)

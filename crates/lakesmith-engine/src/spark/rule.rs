@@ -46,7 +46,10 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let is_group = keys && at < groups;
         at += 1;
         let new = expr.transform_up(|e| meaning(e, &schema))?;
-        let new = if is_group { new.map_data(|e| grouped(e, &schema))? } else { new };
+        let new = match is_group {
+            true => Transformed::yes(grouped(new.data, &schema)?),
+            false => new,
+        };
         Ok(if new.transformed { new.update_data(|e| name.restore(e)) } else { new })
     })?;
     let plan = rewritten.map_data(LogicalPlan::recompute_schema)?;

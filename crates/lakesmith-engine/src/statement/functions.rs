@@ -29,7 +29,7 @@ const RENAMED: [(&str, &str); 12] = [
 ];
 
 /// Names for expressions over the arguments.
-const EXPRESSIONS: [(&str, &str); 32] = [
+const EXPRESSIONS: [(&str, &str); 43] = [
     ("array_position", "(CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN coalesce(array_position($1, $2), 0) END)"),
     ("array_sort", "array_sort($1, 'ASC', 'NULLS LAST')"),
     ("log", "ln($1)"),
@@ -39,6 +39,17 @@ const EXPRESSIONS: [(&str, &str); 32] = [
     ("to_date", "CAST($1 AS DATE)"),
     ("to_timestamp", "CAST($1 AS TIMESTAMP)"),
     ("unix_seconds", "CAST($1 AS BIGINT)"),
+    ("bigint", "CAST($1 AS BIGINT)"),
+    ("binary", "CAST($1 AS BINARY)"),
+    ("boolean", "CAST($1 AS BOOLEAN)"),
+    ("date", "CAST($1 AS DATE)"),
+    ("double", "CAST($1 AS DOUBLE)"),
+    ("float", "CAST($1 AS FLOAT)"),
+    ("int", "CAST($1 AS INT)"),
+    ("smallint", "CAST($1 AS SMALLINT)"),
+    ("string", "CAST($1 AS STRING)"),
+    ("timestamp", "CAST($1 AS TIMESTAMP)"),
+    ("tinyint", "CAST($1 AS TINYINT)"),
     ("count_if", "count(CASE WHEN $1 THEN 1 END)"),
     ("day", "CAST(date_part('day', $1) AS INT)"),
     ("dayofmonth", "CAST(date_part('day', $1) AS INT)"),

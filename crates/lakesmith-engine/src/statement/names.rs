@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    ExceptSelectItem, Expr, Ident, Query, Select, SelectItem, SetExpr, Spanned as _, TableFactor, VisitMut as _,
-    VisitorMut,
+    AccessExpr, ExceptSelectItem, Expr, Ident, Query, Select, SelectItem, SetExpr, Spanned as _, TableFactor,
+    VisitMut as _, VisitorMut,
 };
 
 use super::pretty::Pretty;
@@ -164,9 +164,13 @@ impl Naming<'_> {
     fn name_of(&self, expr: &Expr) -> String {
         match expr {
             Expr::CompoundIdentifier(parts) => parts.last().map(|p| self.pretty.name(p)).unwrap_or_default(),
-            Expr::CompoundFieldAccess { .. } => {
-                let text = self.pretty.expr(expr);
-                text.rsplit('.').next().map(str::to_owned).unwrap_or(text)
+            Expr::CompoundFieldAccess { access_chain, .. } => match access_chain.last() {
+                Some(AccessExpr::Dot(Expr::Identifier(field))) => self.pretty.name(field),
+                _ => self.pretty.expr(expr),
+            },
+            // A cast column keeps its name.
+            Expr::Cast { expr, .. } if matches!(**expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => {
+                self.name_of(expr)
             }
             other => self.pretty.expr(other),
         }

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, UnaryOperator,
-    Value,
+    AccessExpr, BinaryOperator, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    Subscript, UnaryOperator, Value,
 };
 
 /// Spells expressions as they were written.
@@ -31,6 +31,17 @@ impl Pretty<'_> {
         match expr {
             Expr::Identifier(ident) => self.name(ident),
             Expr::CompoundIdentifier(parts) => parts.iter().map(|p| self.name(p)).collect::<Vec<_>>().join("."),
+            Expr::CompoundFieldAccess { root, access_chain } => {
+                let mut text = self.expr(root);
+                for access in access_chain {
+                    match access {
+                        AccessExpr::Dot(field) => text += &format!(".{}", self.expr(field)),
+                        AccessExpr::Subscript(Subscript::Index { index }) => text += &format!("[{}]", self.expr(index)),
+                        other => text += &other.to_string(),
+                    }
+                }
+                text
+            }
             Expr::Nested(inner) => self.expr(inner),
             Expr::Value(value) => match &value.value {
                 Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => text.clone(),

@@ -39,6 +39,7 @@ fn expressions_give_spark_s_values() {
         ("SELECT size(array(1, 2, 3))", "3"),
         ("SELECT coalesce(NULL, 5)", "5"),
         ("SELECT count(DISTINCT id % 3) FROM range(10)", "3"),
+        ("SELECT x, count(*) FROM VALUES (0e0), (double('-0.0')) t(x) GROUP BY x ORDER BY x", "0.0|2"),
         ("SELECT avg(id) FROM range(4)", "1.5"),
         ("SELECT id FROM range(3) ORDER BY id DESC LIMIT 1", "2"),
         ("SELECT x FROM VALUES (2), (NULL), (1) AS t(x) ORDER BY x LIMIT 1", "null"),
@@ -113,7 +114,7 @@ fn columns_are_called_as_spark_calls_them() {
         ("SELECT a.id, b.id FROM range(1) a JOIN range(1) b ON a.id = b.id", vec!["id", "id"]),
         ("SELECT id, id FROM range(1)", vec!["id", "id"]),
         ("SELECT `count(1)` FROM (SELECT count(*) FROM range(3))", vec!["count(1)"]),
-        ("SELECT CAST(id AS STRING) FROM range(1)", vec!["CAST(id AS STRING)"]),
+        ("SELECT CAST(id AS STRING) FROM range(1)", vec!["id"]),
         ("SELECT s.A FROM (SELECT named_struct('a', 1) AS S)", vec!["A"]),
     ] {
         let answer = ask(sql).unwrap_or_else(|e| panic!("{sql}: {e:?}"));
