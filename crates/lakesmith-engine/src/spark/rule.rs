@@ -106,6 +106,14 @@ fn meaning(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 }
             }
         }
+        Expr::ScalarFunction(function) if matches!(function.name(), "round" | "bround") => {
+            let to = rounded(&function.args, schema);
+            let expr = Expr::ScalarFunction(function);
+            match to {
+                Some(to) => Transformed::yes(Expr::Cast(Cast::new(Box::new(expr), to))),
+                None => Transformed::no(expr),
+            }
+        }
         Expr::Negative(inner) if is_whole(&inner, schema) => {
             let zero = ScalarValue::new_zero(&inner.get_type(schema)?)?;
             Transformed::yes(call(Op::Subtract, Expr::Literal(zero, None), *inner))
@@ -119,6 +127,35 @@ fn meaning(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Transformed::yes(Expr::InList(InList::new(Box::new(wrap(*expr)), list, negated)))
         }
         other => Transformed::no(other),
+    })
+}
+
+/// The type of a decimal that is rounded to fewer digits.
+///
+/// # Source
+/// Spark `RoundBase.dataType`.
+fn rounded(args: &[Expr], schema: &DFSchema) -> Option<DataType> {
+    let DataType::Decimal128(precision, scale) = args.first()?.get_type(schema).ok()? else { return None };
+    let digits = match args.get(1) {
+        None => 0,
+        Some(digits) => {
+            let literal = match digits {
+                Expr::Literal(value, _) => value,
+                Expr::Cast(cast) => match cast.expr.as_ref() {
+                    Expr::Literal(value, _) => value,
+                    _ => return None,
+                },
+                _ => return None,
+            };
+            match literal.cast_to(&DataType::Int64).ok()? {
+                ScalarValue::Int64(Some(digits)) => i8::try_from(digits).ok()?,
+                _ => return None,
+            }
+        }
+    };
+    (0..scale).contains(&digits).then(|| {
+        let whole = i16::from(precision) - i16::from(scale) + 1;
+        DataType::Decimal128((whole + i16::from(digits)).min(38) as u8, digits)
     })
 }
 

@@ -117,7 +117,9 @@ impl VisitorMut for Translating {
                 ));
                 return ControlFlow::Break(error.class("UNSUPPORTED_FEATURE"));
             }
-            if let Some((_, to)) = RENAMED.iter().find(|(from, _)| *from == name) {
+            if name == "struct" {
+                name_fields(function);
+            } else if let Some((_, to)) = RENAMED.iter().find(|(from, _)| *from == name) {
                 function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(*to))]);
             } else if let Some((_, text)) = EXPRESSIONS.iter().find(|(from, _)| *from == name)
                 && let Some(made) = made(text, function)
@@ -127,6 +129,26 @@ impl VisitorMut for Translating {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Gives the fields of `struct(a, b + 1)` the names that Spark does: of columns their own, of others `col` and their number.
+fn name_fields(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    let mut named = Vec::with_capacity(list.args.len() * 2);
+    for (index, argument) in list.args.iter().enumerate() {
+        let name = match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(ident))) => ident.value.clone(),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::CompoundIdentifier(parts))) => {
+                parts.last().map(|part| part.value.clone()).unwrap_or_default()
+            }
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(_)) => format!("col{}", index + 1),
+            _ => return,
+        };
+        let name = Expr::Value(Value::SingleQuotedString(name).into());
+        named.extend([FunctionArg::Unnamed(FunctionArgExpr::Expr(name)), argument.clone()]);
+    }
+    list.args = named;
+    function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new("named_struct"))]);
 }
 
 /// The expression for a call; `None` if the call has other arguments, or more than arguments.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, GroupByExpr, OrderByKind, Query, Select, UnaryOperator, Value,
-    VisitMut as _, VisitorMut,
+    VisitMut as _, VisitorMut, WindowFrameBound, WindowSpec, WindowType,
 };
 
 /// Gives number literals their types. Numbers that stand for output columns stay numbers.
@@ -42,6 +42,11 @@ impl VisitorMut for Typing {
                 }
             }
             Expr::Interval(interval) => *interval.value = untyped(&interval.value),
+            Expr::Function(function) => {
+                if let Some(WindowType::WindowSpec(WindowSpec { window_frame: Some(frame), .. })) = &mut function.over {
+                    std::iter::once(&mut frame.start_bound).chain(&mut frame.end_bound).for_each(untyped_bound);
+                }
+            }
             _ => {}
         }
         ControlFlow::Continue(())
@@ -73,6 +78,13 @@ fn untyped(expr: &Expr) -> Expr {
     match expr {
         Expr::Cast { expr: inner, .. } if number(expr).is_some() => (**inner).clone(),
         other => other.clone(),
+    }
+}
+
+/// Offsets of frames are numbers of rows.
+fn untyped_bound(bound: &mut WindowFrameBound) {
+    if let WindowFrameBound::Preceding(Some(offset)) | WindowFrameBound::Following(Some(offset)) = bound {
+        **offset = untyped(offset);
     }
 }
 

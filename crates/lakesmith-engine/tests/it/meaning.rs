@@ -60,6 +60,12 @@ fn expressions_give_spark_s_values() {
         ("SELECT sum(DISTINCT id % 3) FROM range(10)", "3"),
         ("SELECT sum(id) + 1 FROM range(10) HAVING sum(id) > 5", "46"),
         ("SELECT log(exp(2e0))", "2.0"),
+        ("SELECT round(2.5), round(1.005, 2), round(-1.15, 1)", "3|1.01|-1.2"),
+        ("SELECT struct(id, id + 1) FROM range(1)", "{\"id\":0,\"col2\":1}"),
+        (
+            "SELECT sum(id) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM range(3) ORDER BY id DESC LIMIT 1",
+            "3",
+        ),
         ("SELECT regexp_replace('aba', 'a', 'x')", "xbx"),
         ("SELECT array_position(array(1, 2), 3)", "0"),
         ("SELECT median(id) FROM range(4)", "1.5"),
