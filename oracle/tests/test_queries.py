@@ -186,3 +186,34 @@ def test_wrong_queries_fail_as_spark_s_do(lakesmith, odd, query, error_class):
     with pytest.raises(Failed) as failed:
         lakesmith.sql(query.replace("{t}", odd))
     assert failed.value.error_class == error_class
+
+
+def test_a_large_file_with_deleted_rows_is_read_in_parts(spark, new_table, lakesmith):
+    table = new_table()
+    table.sql("CREATE TABLE {t} (id BIGINT, s STRING) USING DELTA TBLPROPERTIES ('delta.enableDeletionVectors'='true')")
+    rows = spark.range(0, 1_000_000, 1, 1).selectExpr("id", "md5(CAST(id AS STRING)) AS s")
+    rows.write.format("delta").mode("append").option("parquet.block.size", 2 << 20).save(table.path)
+    table.sql("DELETE FROM {t} WHERE id % 97 = 3 OR id BETWEEN 400000 AND 450000")
+    assert len(lakesmith.files(table)) == 1 and lakesmith.files(table)[0]["deletionVector"]
+    for query in [
+        "SELECT count(s), sum(id), max(s) FROM {t}",
+        "SELECT count(*), sum(id) FROM {t} WHERE s < '4'",
+        "SELECT count(*), sum(id) FROM {t} WHERE id >= 399990 AND id < 500123",
+        "SELECT count(*), sum(_metadata.row_index) FROM {t} WHERE _metadata.row_index = id",
+    ]:
+        theirs = [list(row) for row in table.sql(query)]
+        ours = [list(row.values()) for row in lakesmith.sql(query.replace("{t}", table.name))]
+        assert ours == theirs, query
+
+
+def test_times_of_every_kind_and_century(new_table, lakesmith, conf):
+    table = new_table()
+    table.sql("CREATE TABLE {t} (id INT, t TIMESTAMP, d DATE) USING DELTA")
+    for kind in ("INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"):
+        conf("spark.sql.parquet.outputTimestampType", kind)
+        table.sql("INSERT INTO {t} VALUES (1, TIMESTAMP'0001-01-01 00:00:00', DATE'0001-01-01'), (2, TIMESTAMP'1899-12-31 23:59:59.123', DATE'1582-10-15'), "
+                  "(3, TIMESTAMP'2026-06-30 12:00:00.123', DATE'2026-06-30'), (4, TIMESTAMP'9999-12-31 23:59:59.999', DATE'9999-12-31')")
+    for condition in ("true", "t >= TIMESTAMP'2026-06-30 12:00:00.123'", "t < TIMESTAMP'1900-01-01 00:00:00'", "d = DATE'9999-12-31'"):
+        query = f"SELECT id, CAST(t AS STRING) AS t, CAST(d AS STRING) AS d FROM {{t}} WHERE {condition} ORDER BY id, t"
+        ours = [tuple(row.values()) for row in lakesmith.sql(query.replace("{t}", table.name))]
+        assert ours == [tuple(row) for row in table.sql(query)], condition

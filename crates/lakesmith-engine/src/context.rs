@@ -32,6 +32,7 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
         options.sql_parser.enable_ident_normalization = false;
         options.sql_parser.parse_float_as_decimal = true;
         options.sql_parser.map_string_types_to_utf8view = false;
+        options.sql_parser.collect_spans = true;
         options.execution.enable_ansi_mode = true;
         options.execution.time_zone = Some("UTC".to_owned());
         options.execution.collect_statistics = false;

@@ -87,7 +87,17 @@ impl Engine {
 
 impl QueryEngine for Engine {
     fn scans(&self, session: &Session, query: Query<'_>) -> Result<Arc<[ScanReport]>> {
-        let parsed = parse(query.text).map_err(|e| in_text(e, query))?;
+        self.scanned(session, query.text).map_err(|e| in_text(e, query))
+    }
+
+    fn run(&self, session: &Session, query: Query<'_>, each: &mut dyn FnMut(QueryRows) -> Result<()>) -> Result<()> {
+        self.statement(session, query.text, each).map_err(|e| in_text(e, query))
+    }
+}
+
+impl Engine {
+    fn scanned(&self, session: &Session, text: &str) -> Result<Arc<[ScanReport]>> {
+        let parsed = parse(text)?;
         let Kind::Query(ast) = &parsed.kind else {
             return Err(Error::usage("only a query can be explained").class("UNSUPPORTED_FEATURE"));
         };
@@ -97,8 +107,8 @@ impl QueryEngine for Engine {
         Ok(planned.scans())
     }
 
-    fn run(&self, session: &Session, query: Query<'_>, each: &mut dyn FnMut(QueryRows) -> Result<()>) -> Result<()> {
-        let parsed = parse(query.text).map_err(|e| in_text(e, query))?;
+    fn statement(&self, session: &Session, text: &str, each: &mut dyn FnMut(QueryRows) -> Result<()>) -> Result<()> {
+        let parsed = parse(text)?;
         match &parsed.kind {
             Kind::Query(ast) => {
                 let mut ast = (**ast).clone();
@@ -131,8 +141,10 @@ fn in_text(error: Error, query: Query<'_>) -> Error {
     let number = |key: &str| error.context_value(key).and_then(|v| v.parse::<u64>().ok());
     let (Some(line), Some(position)) = (number("line"), number("position")) else { return error };
     let position = if line == 1 { position + query.span.column - 1 } else { position };
-    Error::new(error.kind(), error.message())
-        .class(error.class_name().to_owned())
-        .with("line", line + query.span.line - 1)
-        .with("position", position)
+    let place = [("line", (line + query.span.line - 1).to_string()), ("position", position.to_string())];
+    let placed = Error::new(error.kind(), error.message()).class(error.class_name().to_owned());
+    error.context().fold(placed, |placed, (key, value)| {
+        let value = place.iter().find(|(known, _)| *known == key).map_or(value, |(_, value)| value.as_str());
+        placed.with(key.to_owned(), value)
+    })
 }

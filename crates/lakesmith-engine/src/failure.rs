@@ -17,7 +17,16 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 /// What a failure of DataFusion says to the user. `spelling` gives names back as they are spelled.
 pub(crate) fn translate(error: DataFusionError, spelling: &dyn Fn(&str) -> String) -> Error {
     match error {
-        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => translate(*inner, spelling),
+        DataFusionError::Context(_, inner) => translate(*inner, spelling),
+        DataFusionError::Diagnostic(diagnostic, inner) => {
+            let error = translate(*inner, spelling);
+            match diagnostic.span {
+                Some(span) if span.start.line > 0 && error.context_value("line").is_none() => {
+                    error.with("line", span.start.line).with("position", span.start.column.saturating_sub(1))
+                }
+                _ => error,
+            }
+        }
         DataFusionError::External(cause) => own(cause),
         DataFusionError::Shared(inner) => shared(&inner, spelling),
         DataFusionError::ArrowError(inner, _) => arrow(*inner),

@@ -141,4 +141,5 @@ fn a_syntax_error_tells_its_place_in_the_whole_text() {
 fn the_nearest_column_is_named_as_it_is_spelled() {
     let error = ask("SELECT custmer FROM (SELECT 1 AS Customer, 2 AS other)").unwrap_err();
     assert!(error.message().contains("[`Customer`, `other`]"), "{error}");
+    assert_eq!((error.context_value("line"), error.context_value("position")), (Some("1"), Some("7")), "{error}");
 }
