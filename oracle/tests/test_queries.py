@@ -103,7 +103,7 @@ QUERIES = [
     "SELECT DISTINCT x FROM {t} WHERE x <= 0 OR x > 1e10 ORDER BY x",
     "SELECT hour(ts), minute(ts), second(ts), dayofweek(d), weekofyear(d), quarter(d) FROM {t} WHERE id IN (1, 77) ORDER BY id",
     "SELECT ok, max(struct(n, id)) FROM {t} GROUP BY ok ORDER BY ok",
-    "SELECT p, sort_array(collect_list(id)) FROM {t} WHERE id < 9 GROUP BY p ORDER BY p",
+    "SELECT p, sort_array(collect_list(id)) AS ids FROM {t} WHERE id < 9 GROUP BY p ORDER BY p",
     "SELECT t.* FROM {t} t LEFT JOIN (SELECT 5 AS k) s ON t.id = s.k WHERE s.k IS NOT NULL",
     "SELECT count(*) FROM {t} WHERE EXISTS (SELECT 1 FROM {t} b WHERE b.id = 3)",
     "SELECT CAST(price AS STRING), CAST(id AS DECIMAL(12,1)), CAST(d AS STRING), CAST(ok AS STRING), CAST(n AS DOUBLE) FROM {t} WHERE id < 4 ORDER BY id",

@@ -20,7 +20,7 @@ use lakesmith::{Location, ScanReport, SkippedFiles, Table};
 
 use super::columns::{Columns, ROW_ID, ROW_INDEX, ROW_VERSION};
 use super::file_facts::{FACTS, Fact};
-use super::pruning::prune;
+use super::pruning::{Filter, is_decided, prune};
 use super::scan::{Scan, live_count};
 use super::summary::{ScanSummary, Summaries};
 use super::whole::whole;
@@ -78,8 +78,9 @@ impl LakeTable {
     }
 
     /// Rows without columns, which the metadata counts.
-    fn bare(&self) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let Some(rows) = live_count(self.table.state().files.iter()) else { return Ok(None) };
+    fn bare(&self, files: &[FileId]) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let files = files.iter().map(|id| self.table.state().files.get(*id));
+        let Some(rows) = live_count(files) else { return Ok(None) };
         let empty: SchemaRef = Arc::new(Schema::empty());
         let of = |count: usize| {
             let options = RecordBatchOptions::new().with_row_count(Some(count));
@@ -150,7 +151,11 @@ impl TableProvider for LakeTable {
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+        let support = |filter: &&Expr| match is_decided(filter, &self.columns) {
+            true => TableProviderFilterPushDown::Exact,
+            false => TableProviderFilterPushDown::Inexact,
+        };
+        Ok(filters.iter().map(support).collect())
     }
 
     async fn scan(
@@ -161,19 +166,23 @@ impl TableProvider for LakeTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let wanted: Vec<usize> = projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
+        let seen = DFSchema::try_from(Arc::clone(&self.schema))?;
+        let physical = filters.iter().map(|filter| {
+            let expr = session.create_physical_expr(filter.clone(), &seen)?;
+            Ok(Filter { expr, decided: is_decided(filter, &self.columns) })
+        });
+        let physical = physical.collect::<Result<Vec<_>>>()?;
+        let all_match = physical.iter().all(|filter| filter.decided);
+        let (mut files, mut skipped) = prune(&self.table, &self.columns, &physical).await?;
         if wanted.is_empty()
-            && filters.is_empty()
-            && let Some(plan) = self.bare()?
+            && all_match
+            && let Some(plan) = self.bare(&files)?
         {
-            let skipped = SkippedFiles { stats: self.table.state().files.len() as u64, ..SkippedFiles::default() };
+            skipped.stats = files.len() as u64;
             self.note(&[], skipped).map_err(external)?;
             return Ok(plan);
         }
-        let seen = DFSchema::try_from(Arc::clone(&self.schema))?;
-        let physical =
-            filters.iter().map(|f| session.create_physical_expr(f.clone(), &seen)).collect::<Result<Vec<_>>>()?;
-        let (mut files, mut skipped) = prune(&self.table, &self.columns, &physical).await?;
-        let limit = limit.filter(|_| filters.is_empty());
+        let limit = limit.filter(|_| all_match);
         if let Some(limit) = limit {
             let enough = self.first_files(&files, limit);
             skipped.limit = (files.len() - enough) as u64;
@@ -199,7 +208,7 @@ impl TableProvider for LakeTable {
             threads: session.config().target_partitions(),
             limit,
             parquet: session.config_options().execution.parquet.clone(),
-            whole: filters.is_empty() && limit.is_none(),
+            whole: all_match && limit.is_none(),
         };
         let plan = scan.plan().await?;
         if !made_up {

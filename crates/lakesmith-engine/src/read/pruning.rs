@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, UInt64Array};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, Result, ScalarValue};
+use datafusion::common::{Column, Result, ScalarValue, internal_err};
 use datafusion::functions::core::getfield::GetFieldFunc;
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::physical_expr::expressions::{Column as ColumnExpr, Literal};
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_expr::{PhysicalExpr, PhysicalExprSimplifier, ScalarFunctionExpr, conjunction};
@@ -28,18 +29,56 @@ const NESTED: char = '\0';
 /// Values of an IN list that are looked for in bounds one by one.
 const LISTED_VALUES_MAX: usize = 200;
 
+/// A filter of a scan, over [`Columns::schema`].
+#[derive(Debug)]
+pub(crate) struct Filter {
+    /// The filter.
+    pub expr: Arc<dyn PhysicalExpr>,
+    /// True if partitions alone decide it, and rows are not asked again.
+    pub decided: bool,
+}
+
+/// True if a filter is decided by the values of partition columns, and cannot fail.
+pub(crate) fn is_decided(filter: &Expr, columns: &Columns) -> bool {
+    let all = |parts: &[&Expr]| parts.iter().all(|part| is_decided(part, columns));
+    match filter {
+        Expr::Column(column) => columns.partitions.iter().any(|p| p.name() == column.name()),
+        Expr::Literal(..) => true,
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            use Operator as O;
+            let known = matches!(
+                op,
+                O::Eq
+                    | O::NotEq
+                    | O::Lt
+                    | O::LtEq
+                    | O::Gt
+                    | O::GtEq
+                    | O::And
+                    | O::Or
+                    | O::IsDistinctFrom
+                    | O::IsNotDistinctFrom
+            );
+            known && all(&[left, right])
+        }
+        Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => is_decided(inner, columns),
+        Expr::Between(between) => all(&[&between.expr, &between.low, &between.high]),
+        Expr::InList(list) => is_decided(&list.expr, columns) && list.list.iter().all(|e| is_decided(e, columns)),
+        other => {
+            float_order::is_comparable(other)
+                && other.column_refs().iter().all(|c| columns.partitions.iter().any(|p| p.name() == c.name()))
+        }
+    }
+}
+
 /// The files that rows matching all of `filters` can be in, in the table's order. Filters are over [`Columns::schema`].
 ///
 /// # Errors
 /// Those of reading the metadata.
-pub(crate) async fn prune(
-    table: &Table,
-    columns: &Columns,
-    filters: &[Arc<dyn PhysicalExpr>],
-) -> Result<(Vec<FileId>, SkippedFiles)> {
+pub(crate) async fn prune(table: &Table, columns: &Columns, filters: &[Filter]) -> Result<(Vec<FileId>, SkippedFiles)> {
     let files = &table.state().files;
     let all = files.len();
-    let mut kept: Vec<FileId> = match partitions(table, columns, filters) {
+    let mut kept: Vec<FileId> = match partitions(table, columns, filters)? {
         Some(wanted) => files.iter().filter(|f| wanted[f.partition_index as usize]).map(|f| f.id).collect(),
         None => (0..all as u32).map(FileId).collect(),
     };
@@ -47,7 +86,11 @@ pub(crate) async fn prune(
     if kept.is_empty() || filters.is_empty() {
         return Ok((kept, skipped));
     }
-    if let Some(wanted) = by_bounds(table, columns, filters, &kept).await? {
+    let undecided: Vec<_> = filters.iter().filter(|f| !f.decided).map(|f| Arc::clone(&f.expr)).collect();
+    if undecided.is_empty() {
+        return Ok((kept, skipped));
+    }
+    if let Some(wanted) = by_bounds(table, columns, &undecided, &kept).await? {
         let before = kept.len();
         let mut wanted = wanted.into_iter();
         kept.retain(|_| wanted.next().unwrap_or(true));
@@ -57,33 +100,44 @@ pub(crate) async fn prune(
 }
 
 /// Which of the table's partitions the filters on partition columns alone let through; `None`: all.
-fn partitions(table: &Table, columns: &Columns, filters: &[Arc<dyn PhysicalExpr>]) -> Option<Vec<bool>> {
+///
+/// # Errors
+/// Internal if a filter that partitions decide cannot be asked.
+fn partitions(table: &Table, columns: &Columns, filters: &[Filter]) -> Result<Option<Vec<bool>>> {
     let tuples = table.state().files.partitions();
     let schema: SchemaRef = Arc::new(ArrowSchema::new(columns.partitions.clone()));
-    let on_partitions: Vec<_> = filters
+    let on_partitions: Vec<&Filter> = filters
         .iter()
         .filter(|filter| {
-            let used = collect_columns(filter);
-            !used.is_empty() && used.iter().all(|c| schema.index_of(c.name()).is_ok())
+            let used = collect_columns(&filter.expr);
+            filter.decided || !used.is_empty() && used.iter().all(|c| schema.index_of(c.name()).is_ok())
         })
         .collect();
     if on_partitions.is_empty() || tuples.is_empty() {
-        return None;
+        return Ok(None);
     }
     let arrays = columns.partitions.iter().enumerate().map(|(i, field)| {
         let values = tuples.iter().map(|t| scalar(t.values.get(i)?, field.data_type()));
         ScalarValue::iter_to_array(values.collect::<Option<Vec<_>>>()?).ok()
     });
-    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays.collect::<Option<Vec<_>>>()?).ok()?;
+    let rows = RecordBatchOptions::new().with_row_count(Some(tuples.len()));
+    let batch = arrays
+        .collect::<Option<Vec<_>>>()
+        .and_then(|arrays| RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &rows).ok());
     let mut wanted = vec![true; tuples.len()];
     for filter in on_partitions {
-        // A filter that fails, fails when rows are read; it says nothing of partitions.
-        let Some(matches) = matches(filter, &schema, &batch) else { continue };
-        for (wanted, matches) in wanted.iter_mut().zip(matches.iter()) {
-            *wanted &= matches.unwrap_or(false);
+        match batch.as_ref().and_then(|batch| matches(&filter.expr, &schema, batch)) {
+            Some(matches) => {
+                for (wanted, matches) in wanted.iter_mut().zip(matches.iter()) {
+                    *wanted &= matches.unwrap_or(false);
+                }
+            }
+            None if filter.decided => return internal_err!("a filter cannot be asked of partitions: {}", filter.expr),
+            // A filter that fails, fails when rows are read; it says nothing of partitions.
+            None => {}
         }
     }
-    Some(wanted)
+    Ok(Some(wanted))
 }
 
 fn matches(filter: &Arc<dyn PhysicalExpr>, schema: &SchemaRef, batch: &RecordBatch) -> Option<BooleanArray> {

@@ -150,6 +150,9 @@ fn files_are_skipped_by_partition_and_by_bounds() {
     assert_eq!(files_read(&format!("SELECT * FROM {plain} WHERE id IN (1, 1199)")), (24, 2));
     assert_eq!(files_read(&format!("SELECT * FROM {plain} LIMIT 60")), (24, 2));
     assert_eq!(files_read(&format!("SELECT count(*) FROM {plain}")), (24, 0));
+    let special = golden("partitioned_special");
+    let decided = format!("SELECT count(*) FROM {special} WHERE d = DATE'2026-01-02' OR s IS NULL");
+    assert_eq!(files_read(&decided).1, 0);
     let (all, read) =
         files_read(&format!("SELECT * FROM {} WHERE d = DATE'2026-01-02'", golden("partitioned_special")));
     assert!(read < all, "{read} of {all}");
