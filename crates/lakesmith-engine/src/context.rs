@@ -7,6 +7,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_spark::SessionStateBuilderSpark as _;
@@ -65,6 +66,8 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
         let planners = planners.chain(state.expr_planners().to_vec()).collect();
         state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners).build();
         let context = SessionContext::new_with_state(state);
+        // Spark's mean of decimals is one; the function that goes by its name gives a DOUBLE.
+        context.register_udaf(avg_udaf().as_ref().clone());
         context.register_udtf("range", Arc::new(Range));
         Ok(context)
     };

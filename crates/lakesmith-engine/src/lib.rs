@@ -17,5 +17,6 @@ mod read;
 mod rows;
 mod spark;
 mod statement;
+mod wall_clock;
 
 pub use engine::Engine;

@@ -11,14 +11,13 @@ use arrow::datatypes::{
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use base64::Engine as _;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use lakesmith::{Error, Result};
 use parquet::variant::{Variant, variant_to_json};
 use serde_json::{Map, Number, Value};
 
 use crate::read::VARIANT;
 use crate::statement::Output;
+use crate::wall_clock::date_time;
 
 /// The batch's rows. Fields of structs get their spelling from `output`.
 ///
@@ -158,16 +157,15 @@ fn base64(bytes: &[u8]) -> Value {
 }
 
 fn date(days: i32) -> Value {
-    match Timestamp::from_second(i64::from(days) * 86_400) {
-        Ok(instant) => TimeZone::UTC.to_datetime(instant).date().to_string().into(),
-        Err(_) => days.into(),
+    match date_time(i64::from(days).saturating_mul(86_400_000_000)) {
+        Some(time) => time.date().to_string().into(),
+        None => days.into(),
     }
 }
 
 /// ISO 8601, with microseconds where there are any, and with the offset for instants.
 fn timestamp(micros: i64, is_instant: bool) -> Value {
-    let Ok(instant) = Timestamp::from_microsecond(micros) else { return micros.into() };
-    let time = TimeZone::UTC.to_datetime(instant);
+    let Some(time) = date_time(micros) else { return micros.into() };
     let fraction = if micros.rem_euclid(1_000_000) == 0 { "" } else { "%.6f" };
     let format = format!("%Y-%m-%dT%H:%M:%S{fraction}");
     format!("{}{}", time.strftime(&format), if is_instant { "+00:00" } else { "" }).into()

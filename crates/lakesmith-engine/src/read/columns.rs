@@ -33,6 +33,8 @@ pub(crate) struct Columns {
     pub data: Vec<Field>,
     /// Partition columns in the order of partition tuples, with their types in queries.
     pub partitions: Vec<FieldRef>,
+    /// True: a scan gives facts of files, too.
+    pub with_facts: bool,
     /// True: files are matched by field id.
     pub by_id: bool,
     /// Place in the scan of each column that queries see.
@@ -41,16 +43,16 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// The columns of `table`.
+    /// The columns of `table`; `with_facts`: a scan can also give what it takes to tell of files and of rows in them.
     ///
     /// # Errors
     /// Unsupported for a type that cannot be read.
-    pub(crate) fn of(table: &Table) -> Result<Columns> {
+    pub(crate) fn of(table: &Table, with_facts: bool) -> Result<Columns> {
         let state = table.state();
         let read = table.read_spec();
         let mut data = read.schema.fields.clone();
         let mut file: Vec<ArrowField> = data.iter().map(arrow_field).collect::<Result<_>>()?;
-        for (name, physical, id) in hidden(table) {
+        for (name, physical, id) in hidden(table).into_iter().filter(|_| with_facts) {
             file.push(ArrowField::new(name, ArrowType::Int64, true));
             data.push(Field {
                 name: name.to_owned(),
@@ -71,11 +73,14 @@ impl Columns {
                 Ok(Arc::new(arrow_field(field)?))
             })
             .collect::<Result<_>>()?;
-        let constants: Fields = partitions.iter().cloned().chain(FACTS.iter().map(file_facts::field)).collect();
+        let constants: Fields = {
+            let facts = FACTS.iter().filter(|_| with_facts).map(file_facts::field);
+            partitions.iter().cloned().chain(facts).collect()
+        };
         let row_index = ArrowField::new(ROW_INDEX, ArrowType::Int64, true).with_extension_type(RowNumber);
         let scan = TableSchema::builder(Arc::new(ArrowSchema::new(file)))
             .with_table_partition_cols(constants)
-            .with_virtual_columns(vec![Arc::new(row_index)])
+            .with_virtual_columns(if with_facts { vec![Arc::new(row_index)] } else { Vec::new() })
             .build();
         let seen: Vec<ArrowField> = state.schema.fields.iter().map(arrow_field).collect::<Result<_>>()?;
         let place = |field: &ArrowField| {
@@ -90,6 +95,7 @@ impl Columns {
             scan,
             data,
             partitions,
+            with_facts,
             by_id: read.match_by_id,
             places,
             by_name,

@@ -48,7 +48,7 @@ impl LakeTable {
     /// # Errors
     /// Unsupported for a type that cannot be read.
     pub(crate) fn new(table: Table, with_metadata: bool, summaries: Summaries) -> lakesmith::Result<Self> {
-        let columns = Arc::new(Columns::of(&table)?);
+        let columns = Arc::new(Columns::of(&table, with_metadata)?);
         let mut schema = Arc::clone(&columns.schema);
         if with_metadata && schema.index_of(METADATA).is_err() {
             let mut fields: Vec<Field> = schema.fields().iter().map(|f| f.as_ref().clone()).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::config::{ParquetOptions, TableParquetOptions};
 use datafusion::common::stats::Precision;
-use datafusion::common::{Result, ScalarValue, Statistics};
+use datafusion::common::{Result, Statistics};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
@@ -87,7 +87,9 @@ impl Scan<'_> {
                     .with("path", &location)
             })?);
         }
-        constants.extend::<Vec<ScalarValue>>(file_facts::values(&location, &file, &input));
+        if self.columns.with_facts {
+            constants.extend(file_facts::values(&location, &file, &input));
+        }
         let meta = ObjectMeta {
             location: self.table.store().path(&location)?,
             last_modified: Default::default(),

@@ -11,9 +11,9 @@ use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use jiff::tz::TimeZone;
 
 use super::arithmetic::out_of_range;
+use crate::wall_clock::date_time;
 
 const MICROS_A_SECOND: i64 = 1_000_000;
 
@@ -153,8 +153,7 @@ fn apply(conversion: Conversion, array: &ArrayRef) -> Result<ArrayRef> {
 
 /// The time with as many digits of its fraction as it has.
 fn time_text(micros: i64) -> String {
-    let Ok(instant) = jiff::Timestamp::from_microsecond(micros) else { return micros.to_string() };
-    let time = TimeZone::UTC.to_datetime(instant);
+    let Some(time) = date_time(micros) else { return micros.to_string() };
     let text = time.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string();
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -1,4 +1,5 @@
-//! Sums of BIGINT that fail rather than wrap: they are taken in wider numbers and turned back.
+//! Sums of BIGINT that fail rather than wrap, and means of decimals that are rounded rather than cut: both are taken in wider
+//! numbers and turned back.
 
 use std::sync::Arc;
 
@@ -11,6 +12,16 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable as _, LogicalPlan, Proj
 use super::casts::{Conversion, convert};
 
 const WIDE: DataType = DataType::Decimal128(38, 0);
+const PRECISION_MAX: u8 = 38;
+
+/// How a wider number becomes the result.
+#[derive(Debug, Clone)]
+enum Back {
+    /// A sum that must be a BIGINT.
+    Sum,
+    /// A mean with one digit too many.
+    Mean(DataType),
+}
 
 /// The plan with its sums checked.
 pub(crate) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -21,16 +32,17 @@ pub(crate) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
     };
     let before = Arc::clone(plan.schema());
     let first = before.fields().len() - aggregates.len();
-    let mut widened = vec![false; aggregates.len()];
+    let mut widened: Vec<Option<Back>> = vec![None; aggregates.len()];
     for (index, aggregate) in aggregates.iter_mut().enumerate() {
-        let new = aggregate.clone().transform_up(|e| wider(e, input.schema()))?;
+        let mut back = None;
+        let new = aggregate.clone().transform_up(|e| wider(e, input.schema(), &mut back))?;
         if new.transformed {
             let (qualifier, field) = before.qualified_field(first + index);
             *aggregate = new.data.unalias().alias_qualified(qualifier.cloned(), field.name());
-            widened[index] = true;
+            widened[index] = back;
         }
     }
-    if !widened.contains(&true) {
+    if widened.iter().all(Option::is_none) {
         return Ok(plan);
     }
     let mut expressions = plan.expressions();
@@ -40,35 +52,51 @@ pub(crate) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
     let summed = plan.with_new_exprs(expressions, inputs)?;
     let columns = before.iter().enumerate().map(|(index, (qualifier, field))| {
         let column = Expr::Column(Column::new(qualifier.cloned(), field.name()));
-        match index.checked_sub(first).is_some_and(|i| widened[i]) {
-            true => convert(Conversion::SumToLong, column).alias_qualified(qualifier.cloned(), field.name()),
-            false => column,
-        }
+        let result = match index.checked_sub(first).and_then(|i| widened[i].clone()) {
+            None => return column,
+            Some(Back::Sum) => convert(Conversion::SumToLong, column),
+            Some(Back::Mean(to)) => Expr::Cast(Cast::new(Box::new(column), to)),
+        };
+        result.alias_qualified(qualifier.cloned(), field.name())
     });
     Ok(LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::new(summed))?))
 }
 
-fn wider(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let widen = |args: &mut Vec<Expr>| -> Result<bool> {
+fn wider(expr: Expr, schema: &DFSchema, back: &mut Option<Back>) -> Result<Transformed<Expr>> {
+    let mut widen = |function: &str, args: &mut Vec<Expr>| -> Result<bool> {
         let [arg] = args.as_mut_slice() else { return Ok(false) };
-        if arg.get_type(schema)? != DataType::Int64 {
-            return Ok(false);
-        }
-        *arg = Expr::Cast(Cast::new(Box::new(arg.clone()), WIDE));
+        let (to, found) = match (function, arg.get_type(schema)?) {
+            ("sum", DataType::Int64) => (WIDE, Back::Sum),
+            // The mean has four digits more than its values; what it cuts off after a fifth decides nothing.
+            ("avg", DataType::Decimal128(precision, scale)) if precision + 5 <= PRECISION_MAX => (
+                DataType::Decimal128(precision + 1, scale + 1),
+                Back::Mean(DataType::Decimal128(precision + 4, scale + 4)),
+            ),
+            _ => return Ok(false),
+        };
+        *arg = Expr::Cast(Cast::new(Box::new(arg.clone()), to));
+        *back = Some(found);
         Ok(true)
     };
-    match expr {
-        Expr::AggregateFunction(AggregateFunction { func, mut params }) if func.name() == "sum" => {
-            let widened = widen(&mut params.args)?;
-            let expr = Expr::AggregateFunction(AggregateFunction { func, params });
-            Ok(if widened { Transformed::yes(expr) } else { Transformed::no(expr) })
+    Ok(match expr {
+        Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
+            let widened = widen(func.name(), &mut params.args)?;
+            with(Expr::AggregateFunction(AggregateFunction { func, params }), widened)
         }
         Expr::WindowFunction(mut window) => {
-            let is_sum = matches!(&window.fun, WindowFunctionDefinition::AggregateUDF(f) if f.name() == "sum");
-            let widened = is_sum && widen(&mut window.params.args)?;
-            let expr = Expr::WindowFunction(window);
-            Ok(if widened { Transformed::yes(expr) } else { Transformed::no(expr) })
+            let widened = match &window.fun {
+                WindowFunctionDefinition::AggregateUDF(function) => {
+                    let name = function.name().to_owned();
+                    widen(&name, &mut window.params.args)?
+                }
+                WindowFunctionDefinition::WindowUDF(_) => false,
+            };
+            with(Expr::WindowFunction(window), widened)
         }
-        other => Ok(Transformed::no(other)),
-    }
+        other => Transformed::no(other),
+    })
+}
+
+fn with(expr: Expr, widened: bool) -> Transformed<Expr> {
+    if widened { Transformed::yes(expr) } else { Transformed::no(expr) }
 }

@@ -60,6 +60,9 @@ fn expressions_give_spark_s_values() {
         ("SELECT sum(DISTINCT id % 3) FROM range(10)", "3"),
         ("SELECT sum(id) + 1 FROM range(10) HAVING sum(id) > 5", "46"),
         ("SELECT log(exp(2e0))", "2.0"),
+        ("SELECT avg(x), avg(-x) FROM VALUES (1.00), (1.00), (0.00) t(x)", "0.666667|-0.666667"),
+        ("SELECT avg(CAST(id AS INT)) FROM range(4)", "1.5"),
+        ("SELECT CAST(TIMESTAMP'9999-12-31 23:59:59.9' AS STRING)", "9999-12-31 23:59:59.9"),
         ("SELECT round(2.5), round(1.005, 2), round(-1.15, 1)", "3|1.01|-1.2"),
         ("SELECT struct(id, id + 1) FROM range(1)", "{\"id\":0,\"col2\":1}"),
         (
