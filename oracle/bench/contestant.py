@@ -15,6 +15,21 @@ def deltalake_compact(table, target):
     DeltaTable(table).optimize.compact(target_size=int(target), writer_properties=WriterProperties(compression="SNAPPY"))
 
 
+def deltalake_zorder(table, keys, target):
+    from deltalake import DeltaTable, WriterProperties
+
+    DeltaTable(table).optimize.z_order(keys.split(","), target_size=int(target), writer_properties=WriterProperties(compression="SNAPPY"))
+
+
+def duckdb_sort(table, keys, target, folder):
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(f"SET temp_directory='{folder}/spill'")
+    files = f"read_parquet('{table}/*.parquet')"
+    connection.execute(f"COPY (SELECT * FROM {files} ORDER BY {keys}) TO '{folder}/sorted' (FORMAT parquet, COMPRESSION snappy, FILE_SIZE_BYTES {target})")
+
+
 def deltalake_load(table):
     started = time.monotonic()
     from deltalake import DeltaTable
@@ -31,6 +46,10 @@ def deltalake_vacuum(table, lite=None):
 
 def spark_compact(table, target):
     spark_runs([f"OPTIMIZE delta.`{table}`"], {"spark.databricks.delta.optimize.maxFileSize": target})
+
+
+def spark_zorder(table, keys, target):
+    spark_runs([f"OPTIMIZE delta.`{table}` ZORDER BY ({keys})"], {"spark.databricks.delta.optimize.maxFileSize": target})
 
 
 def spark_vacuum(table, lite=""):
@@ -84,5 +103,7 @@ def cpu(process):
 
 
 if __name__ == "__main__":
-    works = (deltalake_compact, deltalake_load, deltalake_vacuum, spark_compact, spark_lay_out, spark_vacuum)
+    works = (
+        deltalake_compact, deltalake_load, deltalake_vacuum, deltalake_zorder, duckdb_sort, spark_compact, spark_lay_out, spark_vacuum, spark_zorder,
+    )
     {each.__name__: each for each in works}[f"{sys.argv[1]}_{sys.argv[2]}"](*sys.argv[3:])

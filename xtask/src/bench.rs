@@ -14,17 +14,17 @@ pub(crate) struct Options {
     /// Benchmarks to run
     #[arg(value_enum, default_value = "compact")]
     names: Vec<Benchmark>,
-    /// compact, skipping: size of the table; 1 is 10 million rows in 2,000 files, 1.8 GB
+    /// compact, order, skipping: size of the table; 1 is 10 million rows in 2,000 files, 1.8 GB
     #[arg(long, default_value_t = 0.1)]
     scale: f64,
-    /// load, health, vacuum, vacuum-lite, vacuum-s3, vacuum-s3-flat: files in the table; by default as many as the benchmark says
+    /// daily-loads: loads; load, health, vacuum, vacuum-lite, vacuum-s3, vacuum-s3-flat: files in the table; by default as many as the benchmark says
     #[arg(long)]
     files: Option<u32>,
     /// Runs of each contestant; medians are shown
     #[arg(long, default_value_t = 3)]
     repeats: u32,
-    /// Contestants, of lakesmith, deltalake, spark
-    #[arg(long, value_delimiter = ',', default_value = "lakesmith,deltalake,spark")]
+    /// Contestants, of lakesmith, duckdb, deltalake, spark
+    #[arg(long, value_delimiter = ',', default_value = "lakesmith,duckdb,deltalake,spark")]
     peers: Vec<String>,
     /// Folder for the tables and their copies, and for the results as JSON
     #[arg(long, value_name = "DIR")]
@@ -42,6 +42,10 @@ enum Benchmark {
     Health,
     /// Files that filters leave after the same rows were ordered by one to four keys, by us and by Spark
     Skipping,
+    /// Ordering of many small files by two keys
+    Order,
+    /// A hundred loads into clustered tables with an OPTIMIZE within a budget after each: what is written, how deep files lie
+    DailyLoads,
     /// Deletion of the many small files that were compacted long ago, found by listing
     Vacuum,
     /// The same, found in the log alone

@@ -28,9 +28,9 @@ pub(crate) fn statement(p: &mut Parser<'_>) -> Result<(TableRef, StatementOp)> {
     }
     p.expect_word("AS")?;
     p.expect_word("OF")?;
-    let (to, timestamp_text) = if is_version { (version(p)?, None) } else { timestamp(p)? };
+    let to = if is_version { version(p)? } else { timestamp(p)? };
     p.expect_end("the end of the statement")?;
-    Ok((table, StatementOp::Restore { to, timestamp_text }))
+    Ok((table, StatementOp::Restore { to }))
 }
 
 /// A number, also in quotes.
@@ -46,11 +46,11 @@ fn version(p: &mut Parser<'_>) -> Result<TimeTravel> {
     Ok(TimeTravel::Version(number))
 }
 
-fn timestamp(p: &mut Parser<'_>) -> Result<(TimeTravel, Option<String>)> {
+fn timestamp(p: &mut Parser<'_>) -> Result<TimeTravel> {
     let token = p.peek().clone();
     let Some(text) = string(p) else { return Err(p.unexpected("a time in quotes")) };
     let (micros, _) = parse_timestamp(&text).ok_or_else(|| invalid_typed("TIMESTAMP", &text, &token))?;
-    Ok((TimeTravel::Timestamp(micros.div_euclid(1_000)), Some(text)))
+    Ok(TimeTravel::Timestamp(micros.div_euclid(1_000)))
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
 
     fn restored(text: &str) -> Option<(TableRef, TimeTravel)> {
         match parse(text).ok()?.pop()?.kind {
-            StatementKind::Table { table, op: StatementOp::Restore { to, .. } } => Some((table, to)),
+            StatementKind::Table { table, op: StatementOp::Restore { to } } => Some((table, to)),
             _ => None,
         }
     }

@@ -236,7 +236,5 @@ pub enum StatementOp {
     Restore {
         /// The version.
         to: TimeTravel,
-        /// A time as it was written.
-        timestamp_text: Option<String>,
     },
 }

@@ -7,8 +7,6 @@ use super::{RewriteLimits, TimeTravel};
 pub struct RestoreOptions {
     /// The version to return to.
     pub to: TimeTravel,
-    /// The time as it was written, for the history; `None`: as ISO 8601.
-    pub timestamp_text: Option<String>,
     /// Set the progress of streaming writers back, too, so that they write again what they wrote after that version. By
     /// default they go on where they are, as in Spark.
     pub reset_transactions: bool,
@@ -24,7 +22,6 @@ impl Default for RestoreOptions {
     fn default() -> Self {
         Self {
             to: TimeTravel::default(),
-            timestamp_text: None,
             reset_transactions: false,
             dry_run: false,
             commit_timeout_ms: RewriteLimits::default().commit_timeout_ms,

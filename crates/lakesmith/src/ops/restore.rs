@@ -6,7 +6,7 @@ use lakesmith_core::table::OperationInfo;
 use lakesmith_delta::{CommitContext, Restoration};
 use lakesmith_storage::{Location, Store};
 
-use super::{iso, json_text};
+use super::json_text;
 use crate::Session;
 use crate::drive::ENGINE_INFO;
 
@@ -39,12 +39,34 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &R
 fn operation(options: &RestoreOptions) -> OperationInfo {
     let (version, timestamp) = match options.to {
         TimeTravel::Version(version) => (Some(version), None),
-        TimeTravel::Timestamp(time_ms) => (None, Some(options.timestamp_text.clone().unwrap_or_else(|| iso(time_ms)))),
+        TimeTravel::Timestamp(time_ms) => (None, Some(spark_time(time_ms))),
         TimeTravel::Latest => (None, None),
     };
     OperationInfo {
         name: "RESTORE".into(),
         parameters: vec![("version".into(), json_text(&version)), ("timestamp".into(), json_text(&timestamp))],
         user_metadata: options.user_metadata.clone(),
+    }
+}
+
+/// As Java prints it: no zeros at the end, but one digit behind the point.
+fn spark_time(time_ms: i64) -> String {
+    let Ok(time) = jiff::Timestamp::from_millisecond(time_ms) else { return time_ms.to_string() };
+    let text = time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string();
+    match text.trim_end_matches('0') {
+        whole if whole.ends_with('.') => format!("{whole}0"),
+        shortened => shortened.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_javas() {
+        assert_eq!(spark_time(1_796_059_898_747), "2026-11-30 17:31:38.747");
+        assert_eq!(spark_time(1_796_059_898_700), "2026-11-30 17:31:38.7");
+        assert_eq!(spark_time(1_796_059_890_000), "2026-11-30 17:31:30.0");
     }
 }
