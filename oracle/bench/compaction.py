@@ -16,17 +16,18 @@ MIB = 1 << 20
 class Compaction:
     peers = ("lakesmith", "deltalake", "spark")
     unit = "rows"
+    work = "compact"
 
     def __init__(self, options):
         self.table, self.data = os.path.join(options.data, f"events-{options.scale:g}"), options.data
         facts = measure.made_once(self.table, lambda path: events.make(path, options.scale))
         self.units = facts["rows"]
-        self.title = f"compact: {facts['rows']:,} rows, {facts['files']:,} files, {facts['bytes'] / MIB:,.0f} MiB; target {TARGET // MIB} MiB"
+        self.title = f"{self.work}: {facts['rows']:,} rows, {facts['files']:,} files, {facts['bytes'] / MIB:,.0f} MiB; target {TARGET // MIB} MiB"
 
     def once(self, peer):
         """Measures one run on a fresh copy, and checks that it lost no row."""
         copy = measure.fresh_copy(self.table, self.data)
-        measured, _ = measure.timed(command(peer, copy))
+        measured, _ = measure.timed(self.command(peer, copy))
         shape = subprocess.run([sys.executable, os.path.join(measure.HERE, "shape.py"), self.table, copy], capture_output=True, check=True, text=True)
         shutil.rmtree(copy)
         shape = json.loads(shape.stdout)
@@ -34,8 +35,7 @@ class Compaction:
             raise SystemExit(f"{peer} changed the number of rows to {shape['rows']}")
         return {**measured, "files": shape["files"], "bytes": shape["bytes"]}
 
-
-def command(peer, table):
-    if peer == "lakesmith":
-        return [os.environ["LAKESMITH_BIN"], "optimize", table, "--target-size", f"{TARGET // MIB}MiB", "--json"]
-    return measure.contestant(peer, "compact", table, TARGET)
+    def command(self, peer, table):
+        if peer == "lakesmith":
+            return [os.environ["LAKESMITH_BIN"], "optimize", table, "--target-size", f"{TARGET // MIB}MiB", "--json"]
+        return measure.contestant(peer, self.work, table, TARGET)
