@@ -7,6 +7,7 @@
 
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
 
+mod arenas;
 mod args;
 mod commands;
 mod exit;
@@ -25,6 +26,7 @@ use crate::output::Stdout;
 use crate::progress::Screen;
 
 fn main() -> ExitCode {
+    arenas::limit();
     let cli = match args::parse() {
         Ok(cli) => cli,
         Err(refused) => return exit::usage(&refused),
