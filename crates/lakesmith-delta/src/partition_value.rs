@@ -4,6 +4,7 @@
 //! Delta PROTOCOL.md, "Partition Value Serialization".
 
 use jiff::civil::{Date, DateTime};
+use lakesmith_core::predicate::parse_timestamp;
 use lakesmith_core::table::{DataType, Field, Scalar};
 use lakesmith_core::{Error, Result};
 
@@ -47,13 +48,17 @@ pub(crate) fn typed(data_type: &DataType, text: &str) -> Option<Scalar> {
 fn instant(text: &str) -> Option<i64> {
     match text.parse::<jiff::Timestamp>() {
         Ok(timestamp) => Some(timestamp.as_microsecond()),
-        Err(_) => wall_clock(text),
+        Err(_) => wall_clock(text).or_else(|| parse_timestamp(text).map(|(micros, _)| micros)),
     }
 }
 
 fn wall_clock(text: &str) -> Option<i64> {
-    let time: DateTime = text.parse().ok()?;
-    Some(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_microsecond())
+    let by_calendar = || {
+        let time: DateTime = text.parse().ok()?;
+        Some(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_microsecond())
+    };
+    // The calendar's instants end a day before the year 9999 does, which people take for the end of time.
+    by_calendar().or_else(|| parse_timestamp(text).filter(|(_, zoned)| !zoned).map(|(micros, _)| micros))
 }
 
 /// Unscaled value at `scale`; `None` if digits would be lost. Accepts an exponent, as Java writes `0E-18`.
@@ -108,6 +113,10 @@ mod tests {
             (DataType::String, "a/b", Scalar::String("a/b".into())),
             (DataType::String, "", Scalar::Null),
             (DataType::Boolean, "True", Scalar::Boolean(true)),
+            (DataType::Timestamp, "9999-12-31 23:59:59.999999", Scalar::Timestamp(253_402_300_799_999_999)),
+            (DataType::Timestamp, "9999-12-31T23:59:59.999999Z", Scalar::Timestamp(253_402_300_799_999_999)),
+            (DataType::TimestampNtz, "9999-12-31 23:59:59.999999", Scalar::TimestampNtz(253_402_300_799_999_999)),
+            (DataType::Timestamp, "0001-01-01 00:00:00", Scalar::Timestamp(-62_135_596_800_000_000)),
             (DataType::Integer, "-7", Scalar::Long(-7)),
             (DataType::Float, "1.1", Scalar::Double(f64::from(1.1f32))),
             (DataType::Double, "NaN", Scalar::Double(f64::NAN)),

@@ -337,12 +337,25 @@ async fn check_presence(
         None => Location::from_canonical(vectors[index - restored.len()]),
     };
     let found = presence(store, root, restored.len() + vectors.len(), &locate, cancel).await?;
-    let missing: Vec<usize> = (0..found.len()).filter(|i| found[*i] == Presence::Missing).collect();
+    let size = |index: usize| restored.get(index).map(|id| files.get(*id).size);
+    // A file of another size is not the one that the version had.
+    let is_lost = |index: &usize| match found[*index] {
+        Presence::Missing => true,
+        Presence::Found(bytes) => size(*index).is_some_and(|size| size != bytes),
+        Presence::Elsewhere => false,
+    };
+    let missing: Vec<usize> = (0..found.len()).filter(is_lost).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let named: Vec<String> =
-        missing.iter().take(NAMED_MAX).map(|i| locate(*i).map(|at| at.to_string())).collect::<Result<_>>()?;
+    let name = |index: &usize| {
+        let at = locate(*index)?;
+        Ok(match (found[*index], size(*index)) {
+            (Presence::Found(bytes), Some(size)) => format!("{at} ({bytes} bytes, not {size})"),
+            _ => at.to_string(),
+        })
+    };
+    let named: Vec<String> = missing.iter().take(NAMED_MAX).map(name).collect::<Result<_>>()?;
     Err(Error::not_found(format!(
         "Not all files from version {} are available in file system. Missed files (top {NAMED_MAX} files): {}. Please use \
          more recent version or timestamp for restoring: `lakesmith history --readable` shows which versions are whole. \

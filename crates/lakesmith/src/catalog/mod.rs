@@ -102,6 +102,12 @@ pub trait Catalog: Send + Sync {
     /// Usage (`TABLE_OR_VIEW_ALREADY_EXISTS`) if another table has the name, `Unavailable`.
     fn claim(&self, database: &Database, table: &CatalogTable) -> Result<()>;
 
+    /// Checks that nothing stands against dropping a table; nothing is changed.
+    ///
+    /// # Errors
+    /// As [`Catalog::drop_table`].
+    fn check_droppable(&self, database: &Database, table: &CatalogTable) -> Result<()>;
+
     /// Takes the name from a table, and deletes its files if it is managed.
     ///
     /// # Errors

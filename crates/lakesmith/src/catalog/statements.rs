@@ -104,11 +104,17 @@ fn drop_database(session: &mut Session, parts: &[String], if_exists: bool, casca
     if let Some(name) = catalog.stray(&database)? {
         return Err(not_empty(&database, &name));
     }
+    let mut found = Vec::with_capacity(tables.len());
     for table in tables {
         session.options.cancel.check()?;
         if let Some(table) = catalog.table(&database, &table)? {
-            catalog.drop_table(&database, &table)?;
+            catalog.check_droppable(&database, &table)?;
+            found.push(table);
         }
+    }
+    for table in found {
+        session.options.cancel.check()?;
+        catalog.drop_table(&database, &table)?;
     }
     catalog.drop_database(&database)?;
     if session.current.database == database.name {

@@ -77,6 +77,21 @@ impl Warehouse {
         }
     }
 
+    /// A table of a place of its own inside the warehouse would be found by its folder, too, and be taken for the
+    /// warehouse's own once its name is gone.
+    fn check_outside(&self, location: &Location) -> Result<()> {
+        if *location != self.root && location.relative_to(&self.root).is_none() {
+            return Ok(());
+        }
+        Err(Error::usage(
+            "a table's LOCATION must not lie inside the warehouse, which would take its files for its own; leave LOCATION \
+             out, or choose a place outside",
+        )
+        .class("UNSUPPORTED_FEATURE")
+        .with("location", location)
+        .with("warehouse", &self.root))
+    }
+
     async fn find_table(&self, database: &Database, name: &str) -> Result<Option<CatalogTable>> {
         let name = name.to_lowercase();
         if name.is_empty() || name.contains('/') || name.starts_with(['_', '.']) {
@@ -103,6 +118,16 @@ impl Warehouse {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// What goes with a table besides its name; `None`: nothing.
+    async fn drop_plan(&self, database: &Database, table: &CatalogTable) -> Result<Option<SweepPlan>> {
+        if !table.managed {
+            self.check_outside(&table.location)?;
+            return Ok(None);
+        }
+        let proof = DroppedTableProof { database: database.location.clone() };
+        SweepPlan::dropped_table(&self.store, &table.location, &proof).await.map(Some)
     }
 
     async fn sweep(&self, plan: SweepPlan) -> Result<()> {
@@ -242,6 +267,9 @@ impl Catalog for Warehouse {
     fn place(&self, database: &Database, name: &str, location: Option<Location>) -> Result<CatalogTable> {
         check_new(name)?;
         let name = name.to_lowercase();
+        if let Some(location) = &location {
+            self.check_outside(location)?;
+        }
         let managed = location.is_none();
         let location = location.unwrap_or_else(|| database.location.join(&name));
         Ok(CatalogTable { name, location, managed })
@@ -269,11 +297,14 @@ impl Catalog for Warehouse {
         })
     }
 
+    fn check_droppable(&self, database: &Database, table: &CatalogTable) -> Result<()> {
+        self.runtime.block_on(self.drop_plan(database, table)).map(drop)
+    }
+
     fn drop_table(&self, database: &Database, table: &CatalogTable) -> Result<()> {
         self.runtime.block_on(async {
-            if table.managed {
-                let proof = DroppedTableProof { database: database.location.clone() };
-                self.sweep(SweepPlan::dropped_table(&self.store, &table.location, &proof).await?).await?;
+            if let Some(plan) = self.drop_plan(database, table).await? {
+                self.sweep(plan).await?;
             }
             let entry = table_place(&database.location, &table.name);
             if self.store.exists(&entry).await? {

@@ -184,6 +184,44 @@ fn a_drop_takes_the_table_and_nothing_else() {
 }
 
 #[test]
+fn no_table_of_a_place_of_its_own_lies_in_the_warehouse() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = session_in(dir.path());
+    sql(&mut s, "CREATE DATABASE g").unwrap();
+    for place in ["g.db/x", "g.db/inside", "y", ""] {
+        let text = format!("CREATE TABLE g.x (id INT) LOCATION '{}'", dir.path().join(place).display());
+        assert_eq!(class(&mut s, &text), "UNSUPPORTED_FEATURE", "{place}");
+    }
+    assert!(sql(&mut s, "SHOW TABLES IN g").unwrap().is_empty());
+    // A warehouse that was opened further up later: the name stays, or the next DROP would take the files.
+    let (inner, place) = (dir.path().join("inner"), dir.path().join("z"));
+    let mut s = session_in(&inner);
+    sql(&mut s, &format!("CREATE TABLE z (id INT) LOCATION '{}'", place.display())).unwrap();
+    std::fs::create_dir_all(dir.path().join("_lakesmith/tables")).unwrap();
+    std::fs::copy(entry(&inner, "z"), entry(dir.path(), "z")).unwrap();
+    let mut s = session_in(dir.path());
+    for _ in 0..2 {
+        assert_eq!(class(&mut s, "DROP TABLE z"), "UNSUPPORTED_FEATURE");
+    }
+    assert!(place.join("_delta_log").exists());
+}
+
+#[test]
+fn a_database_is_dropped_whole_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = session_in(dir.path());
+    sql(&mut s, "CREATE DATABASE q; CREATE TABLE q.a (id INT); CREATE TABLE q.z (id INT)").unwrap();
+    small_files(&dir.path().join("q.db/b"));
+    small_files(&dir.path().join("q.db/b/nested"));
+    let error = sql(&mut s, "DROP DATABASE q CASCADE").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Retention, "{error}");
+    assert_eq!(column(&sql(&mut s, "SHOW TABLES IN q").unwrap(), 1), ["a", "b", "z"]);
+    std::fs::remove_dir_all(dir.path().join("q.db/b/nested")).unwrap();
+    sql(&mut s, "DROP DATABASE q CASCADE").unwrap();
+    assert!(!dir.path().join("q.db").exists());
+}
+
+#[test]
 fn a_command_takes_names_and_an_existing_path_wins() {
     let dir = tempfile::tempdir().unwrap();
     let mut s = session_in(dir.path());
@@ -358,6 +396,10 @@ impl Catalog for One {
     }
 
     fn claim(&self, _: &Database, _: &CatalogTable) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_droppable(&self, _: &Database, _: &CatalogTable) -> Result<()> {
         Ok(())
     }
 

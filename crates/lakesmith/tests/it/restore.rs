@@ -114,6 +114,9 @@ fn missing_files_are_named_and_nothing_is_changed() {
     let error = refused(&table, to(3));
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.message().contains(&table.files[1].path), "{error}");
+    std::fs::write(&lost, b"PAR1").unwrap();
+    let error = refused(&table, to(3));
+    assert!(error.message().contains(&format!("4 bytes, not {}", table.files[1].size)), "{error}");
     std::fs::rename(dir.path().join("aside"), &lost).unwrap();
     // Version 4 needs one vector file.
     let vectors: Vec<_> = std::fs::read_dir(dir.path())
