@@ -18,7 +18,7 @@ on where they are, unless --reset-transactions is given.";
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("to").args(["version", "timestamp"]).required(true))]
 pub(crate) struct RestoreArgs {
-    /// Path, URL or delta.`path`
+    /// Path, URL, delta.`path` or name
     pub(crate) table: String,
     /// Return to this version
     #[arg(long, value_name = "N")]
