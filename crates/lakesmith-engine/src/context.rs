@@ -9,13 +9,14 @@ use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::optimizer::Analyzer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_spark::SessionStateBuilderSpark as _;
 use lakesmith::Session;
 use object_store::memory::InMemory;
 
 use crate::read::storage_url;
-use crate::spark::{Range, SparkMeaning, SparkOperators, SparkTypes};
+use crate::spark::{Range, SparkCommonTypes, SparkMeaning, SparkOperators, SparkTypes};
 
 /// Consumers of memory that a failure names.
 const CONSUMERS_NAMED: usize = 5;
@@ -54,12 +55,15 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
             .with_disk_manager_builder(disk)
             .build_arc()?;
         runtime.register_object_store(storage_url()?.as_ref(), Arc::new(InMemory::new()));
+        let mut rules = Analyzer::new().rules;
+        rules.insert(0, Arc::new(SparkCommonTypes));
+        rules.push(Arc::new(SparkMeaning));
         let mut state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
             .with_spark_features()
-            .with_analyzer_rule(Arc::new(SparkMeaning))
+            .with_analyzer_rules(rules)
             .with_type_planner(Arc::new(SparkTypes))
             .build();
         let planners = std::iter::once(Arc::new(SparkOperators) as Arc<dyn ExprPlanner>);

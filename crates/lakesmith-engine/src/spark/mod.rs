@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod casts;
+mod common_type;
 mod decimal;
 pub(crate) mod float_order;
 mod item;
@@ -11,6 +12,7 @@ mod rule;
 mod sums;
 mod types;
 
+pub(crate) use common_type::SparkCommonTypes;
 pub(crate) use planner::SparkOperators;
 pub(crate) use range::Range;
 pub(crate) use rule::SparkMeaning;

@@ -80,6 +80,10 @@ fn narrow(expr: Expr, other: &DataType) -> Expr {
 
 fn common(left: &DataType, right: &DataType) -> Option<DataType> {
     use DataType as D;
+    let is_decimal = |t: &D| matches!(t, D::Decimal128(..));
+    if (left.is_floating() && is_decimal(right)) || (is_decimal(left) && right.is_floating()) {
+        return Some(D::Float64);
+    }
     let rank = |t: &D| match t {
         D::Int8 => Some(0),
         D::Int16 => Some(1),

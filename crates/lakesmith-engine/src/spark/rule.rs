@@ -159,7 +159,8 @@ fn rounded(args: &[Expr], schema: &DFSchema) -> Option<DataType> {
     })
 }
 
-fn compares(op: Operator) -> bool {
+/// True for an operator that compares.
+pub(super) fn compares(op: Operator) -> bool {
     use Operator as O;
     matches!(op, O::Eq | O::NotEq | O::Lt | O::LtEq | O::Gt | O::GtEq | O::IsDistinctFrom | O::IsNotDistinctFrom)
 }

@@ -5,6 +5,7 @@
 mod asking;
 mod golden;
 mod meaning;
+mod operands;
 mod pruning;
 mod reading;
 mod views;

@@ -60,6 +60,8 @@ const TABLES: [Filtered; 11] = [
 
 const DOUBLES: &[&str] = &[
     "0e0",
+    "0.0",
+    "1.5",
     "CAST('-0.0' AS DOUBLE)",
     "1e0",
     "-1e0",
@@ -150,6 +152,11 @@ fn files_are_skipped_by_partition_and_by_bounds() {
     assert_eq!(files_read(&format!("SELECT * FROM {plain} WHERE id IN (1, 1199)")), (24, 2));
     assert_eq!(files_read(&format!("SELECT * FROM {plain} LIMIT 60")), (24, 2));
     assert_eq!(files_read(&format!("SELECT count(*) FROM {plain}")), (24, 0));
+    let floats = golden("nan_inf");
+    for (double, decimal) in [("x < -1e0", "x < -1.0"), ("x = 1e6", "x = 1000000.0"), ("f > 1e0", "f > 1.0")] {
+        let read = |filter: &str| files_read(&format!("SELECT * FROM {floats} WHERE {filter}"));
+        assert_eq!(read(decimal), read(double), "{decimal}");
+    }
     let special = golden("partitioned_special");
     let decided = format!("SELECT count(*) FROM {special} WHERE d = DATE'2026-01-02' OR s IS NULL");
     assert_eq!(files_read(&decided).1, 0);

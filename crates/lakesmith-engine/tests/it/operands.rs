@@ -1,0 +1,86 @@
+//! Operands of different types meet in the type that Spark has for them.
+
+use crate::asking::rows;
+
+/// A DOUBLE that is not 0.3, but so near that a decimal of 15 digits cannot tell.
+const NEAR: &str = "(VALUES (CAST(0.1 AS DOUBLE) + CAST(0.2 AS DOUBLE))) t(x)";
+
+#[test]
+fn a_decimal_beside_a_float_is_a_double() {
+    for (select, expected) in [
+        ("x = 0.3, x IN (0.3), x <= 0.3, 0.3 >= x, x BETWEEN 0.0 AND 0.3", "false|false|false|false|false"),
+        ("x <=> 0.3, x <> 0.3, x > 0.3, x > -0.3", "false|true|true|true"),
+        ("CASE x WHEN 0.3 THEN 1 ELSE 2 END", "2"),
+        (
+            "if(true, x, 0.1), coalesce(0.1, x), CASE WHEN false THEN 0.1 ELSE x END",
+            "0.30000000000000004|0.1|0.30000000000000004",
+        ),
+        (
+            "x + 0.1, x - 0.1, x * 1.0, x / 1.0, 1e-20 + 0.0, x % 0.2",
+            "0.4|0.20000000000000004|0.30000000000000004|0.30000000000000004|1e-20|0.10000000000000003",
+        ),
+        ("greatest(x, 0.1), array(x, 0.1)", "0.30000000000000004|[0.30000000000000004,0.1]"),
+        ("x > (SELECT 0.3)", "true"),
+        ("CAST(0.1 AS FLOAT) = 0.1, CAST(0.5 AS FLOAT) = 0.5", "false|true"),
+        ("CAST(0.1 AS FLOAT) + 0.0", "0.10000000149011612"),
+        ("sum(x * 1.5e0 + 0.5)", "0.9500000000000001"),
+    ] {
+        assert_eq!(rows(&format!("SELECT {select} FROM {NEAR}")), [expected], "{select}");
+    }
+    for (sql, expected) in [
+        (format!("SELECT count(*) FROM {NEAR} WHERE x IN (SELECT 0.3)"), vec!["0"]),
+        (format!("SELECT count(*) FROM {NEAR} WHERE EXISTS (SELECT 1 FROM (SELECT 0.3 y) WHERE x = y)"), vec!["0"]),
+        (format!("SELECT count(*) FROM {NEAR} JOIN (SELECT 0.3 y) ON x = y"), vec!["0"]),
+        (format!("SELECT count(*) FROM {NEAR} JOIN (SELECT 0.3 x) u USING (x)"), vec!["0"]),
+        (
+            format!("SELECT * FROM (SELECT x FROM {NEAR} UNION SELECT 0.3) ORDER BY x"),
+            vec!["0.3", "0.30000000000000004"],
+        ),
+        (format!("SELECT x + 0.5, count(*) FROM {NEAR} GROUP BY x + 0.5 HAVING x + 0.5 > 0.1"), vec!["0.8|1"]),
+        ("SELECT count(*) FROM (VALUES (CAST('-Infinity' AS DOUBLE)), (1e0)) t(x) WHERE x < 0.0".into(), vec!["1"]),
+        ("SELECT * FROM (SELECT 1.5 a UNION ALL SELECT CAST('NaN' AS DOUBLE)) ORDER BY a".into(), vec!["1.5", "NaN"]),
+    ] {
+        assert_eq!(rows(&sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn a_date_beside_a_timestamp_is_a_timestamp_of_any_year() {
+    for (select, expected) in [
+        ("DATE'0001-01-01' < TIMESTAMP'2020-01-01 00:00:00'", "true"),
+        (
+            "DATE'9999-12-31' = TIMESTAMP'9999-12-31 00:00:00', DATE'9999-12-31' IN (TIMESTAMP'9999-12-31 00:00:00')",
+            "true|true",
+        ),
+        ("DATE'2020-01-01' = TIMESTAMP_NTZ'2020-01-01 00:00:00'", "true"),
+        ("DATE'0001-01-01' BETWEEN TIMESTAMP'0001-01-01 00:00:00' AND TIMESTAMP'2020-01-01 00:00:00'", "true"),
+        ("DATE'0001-01-01' < current_timestamp()", "true"),
+        ("coalesce(DATE'0001-01-01', TIMESTAMP'2020-01-01 00:00:00')", "0001-01-01T00:00:00+00:00"),
+    ] {
+        assert_eq!(rows(&format!("SELECT {select}")), [expected], "{select}");
+    }
+    let both = "SELECT * FROM (SELECT DATE'0001-01-01' d UNION ALL SELECT TIMESTAMP'2020-01-01 00:00:00') ORDER BY d";
+    assert_eq!(rows(both), ["0001-01-01T00:00:00+00:00", "2020-01-01T00:00:00+00:00"]);
+}
+
+#[test]
+fn a_column_of_floats_that_is_grouped_by_can_be_selected() {
+    for rest in ["GROUP BY x", "GROUP BY x HAVING x > 0.5", "GROUP BY x ORDER BY x", "GROUP BY ALL", "GROUP BY 1"] {
+        for float in ["DOUBLE", "FLOAT"] {
+            let sql = format!("SELECT x FROM (VALUES (CAST(1 AS {float}))) t(x) {rest}");
+            assert_eq!(rows(&sql), ["1.0"], "{sql}");
+        }
+    }
+}
+
+#[test]
+fn times_of_four_digit_years_are_written_out() {
+    for (time, text, json) in [
+        ("9999-12-31 00:00:00", "9999-12-31 00:00:00", "9999-12-31T00:00:00+00:00"),
+        ("9999-12-31 23:59:59.999999", "9999-12-31 23:59:59.999999", "9999-12-31T23:59:59.999999+00:00"),
+        ("0001-01-01 00:00:00", "0001-01-01 00:00:00", "0001-01-01T00:00:00+00:00"),
+    ] {
+        let sql = format!("SELECT CAST(TIMESTAMP'{time}' AS STRING), TIMESTAMP'{time}'");
+        assert_eq!(rows(&sql), [format!("{text}|{json}")], "{sql}");
+    }
+}
