@@ -8,8 +8,12 @@ use datafusion::sql::sqlparser::ast::{CreateView, Query as Ast};
 use lakesmith::{Error, Query, QueryEngine, QueryRows, Result, ScanReport, Session};
 use tokio::runtime::Runtime;
 
+use crate::deep::deep;
 use crate::query::Prepared;
 use crate::statement::{Explain, Kind, Parsed, parse};
+
+/// Address space for the stack of a thread that evaluates expressions, which goes as deep as they do.
+const STACK_BYTES: usize = 64 << 20;
 
 /// Runs SELECT and its kin. One session has one: temporary views live here.
 #[derive(Default)]
@@ -37,6 +41,7 @@ impl Engine {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_name("lakesmith-query")
+            .thread_stack_size(STACK_BYTES)
             .build()
             .map_err(|e| Error::unavailable("cannot start the threads of the query engine").caused_by(e))?;
         Ok(self.runtime.get_or_init(|| runtime))
@@ -87,11 +92,11 @@ impl Engine {
 
 impl QueryEngine for Engine {
     fn scans(&self, session: &Session, query: Query<'_>) -> Result<Arc<[ScanReport]>> {
-        self.scanned(session, query.text).map_err(|e| in_text(e, query))
+        deep(&mut |_| Ok(()), |_| self.scanned(session, query.text)).map_err(|e| in_text(e, query))
     }
 
     fn run(&self, session: &Session, query: Query<'_>, each: &mut dyn FnMut(QueryRows) -> Result<()>) -> Result<()> {
-        self.statement(session, query.text, each).map_err(|e| in_text(e, query))
+        deep(each, |each| self.statement(session, query.text, each)).map_err(|e| in_text(e, query))
     }
 }
 

@@ -8,6 +8,7 @@
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop"))]
 
 mod context;
+mod deep;
 mod engine;
 mod explain;
 mod failure;

@@ -117,7 +117,9 @@ impl VisitorMut for Translating {
                 ));
                 return ControlFlow::Break(error.class("UNSUPPORTED_FEATURE"));
             }
-            if name == "struct" {
+            if name == "count" {
+                count_rows(function);
+            } else if name == "struct" {
                 name_fields(function);
             } else if let Some((_, to)) = RENAMED.iter().find(|(from, _)| *from == name) {
                 function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(*to))]);
@@ -128,6 +130,20 @@ impl VisitorMut for Translating {
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// `count(1)` counts rows, as `count(*)` does; DataFusion calls both the same and would not let them stand side by side.
+fn count_rows(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    if list.duplicate_treatment.is_some() {
+        return;
+    }
+    if let [FunctionArg::Unnamed(argument)] = list.args.as_mut_slice()
+        && let FunctionArgExpr::Expr(Expr::Value(value)) = argument
+        && !matches!(value.value, Value::Null | Value::Placeholder(_))
+    {
+        *argument = FunctionArgExpr::Wildcard;
     }
 }
 

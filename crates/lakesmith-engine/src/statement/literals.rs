@@ -7,6 +7,24 @@ use datafusion::sql::sqlparser::ast::{
     VisitMut as _, VisitorMut, WindowFrameBound, WindowSpec, WindowType,
 };
 
+/// Digits that every BIGINT can have.
+const LONG_DIGITS: u64 = 18;
+
+/// What the letters behind a number tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Suffix {
+    /// `D`
+    Double,
+    /// `F`
+    Float,
+    /// `BD`
+    Decimal,
+    /// `S`
+    Short,
+    /// `Y`
+    Byte,
+}
+
 /// Gives number literals their types. Numbers that stand for output columns stay numbers.
 pub(crate) fn type_literals(query: &mut Query) {
     let _ = query.visit(&mut Typing);
@@ -20,21 +38,24 @@ impl VisitorMut for Typing {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
             Expr::Value(value) => {
-                if let Value::Number(text, long) = &value.value
-                    && let Some(data_type) = number_type(&text.to_string(), *long)
-                {
-                    let text = text.clone();
-                    // The digits of a DOUBLE are its own, not a decimal's.
-                    if matches!(data_type, DataType::Double(_)) {
-                        value.value = Value::SingleQuotedString(text.to_string());
-                    }
+                let Value::Number(text, long) = &value.value else { return ControlFlow::Continue(()) };
+                let (digits, data_type) = match suffix(text) {
+                    Some((digits, suffix)) => (digits.to_owned(), suffixed_type(digits, suffix)),
+                    None => (text.clone(), number_type(text, *long)),
+                };
+                // The digits of a float are its own, not a decimal's.
+                value.value = match data_type {
+                    Some(DataType::Double(_) | DataType::Float(_)) => Value::SingleQuotedString(digits),
+                    _ => Value::Number(digits, *long),
+                };
+                if let Some(data_type) = data_type {
                     *expr = typed(expr.clone(), data_type);
                 }
             }
             Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => {
                 // The least number of a type has no positive counterpart.
                 if let Some(text) = number(inner)
-                    && let Some(data_type) = number_type(&format!("-{text}"), false)
+                    && let Some(data_type) = told(inner).or_else(|| number_type(&format!("-{text}"), false))
                     && !matches!(data_type, DataType::Double(_))
                 {
                     **inner = untyped(inner);
@@ -86,6 +107,51 @@ fn untyped_bound(bound: &mut WindowFrameBound) {
     if let WindowFrameBound::Preceding(Some(offset)) | WindowFrameBound::Following(Some(offset)) = bound {
         **offset = untyped(offset);
     }
+}
+
+/// The type of a literal that a suffix tells, as far as digits alone do not.
+fn told(expr: &Expr) -> Option<DataType> {
+    let Expr::Cast { expr: inner, data_type, .. } = expr else { return None };
+    let is_long = matches!(inner.as_ref(), Expr::Value(value) if matches!(value.value, Value::Number(_, true)));
+    match data_type {
+        DataType::TinyInt(_) | DataType::SmallInt(_) => Some(data_type.clone()),
+        DataType::BigInt(_) if is_long => Some(data_type.clone()),
+        DataType::Decimal(ExactNumberInfo::PrecisionAndScale(digits, 0)) if *digits <= LONG_DIGITS => {
+            Some(data_type.clone())
+        }
+        _ => None,
+    }
+}
+
+/// The digits of a number and the letters behind them that tell its type.
+pub(super) fn suffix(text: &str) -> Option<(&str, Suffix)> {
+    use Suffix as S;
+    let at = text.trim_end_matches(|c: char| matches!(c.to_ascii_uppercase(), 'B' | 'D' | 'F' | 'S' | 'Y')).len();
+    let (digits, letters) = text.split_at(at);
+    let suffix = match letters.to_ascii_uppercase().as_str() {
+        "D" => S::Double,
+        "F" => S::Float,
+        "BD" => S::Decimal,
+        "S" => S::Short,
+        "Y" => S::Byte,
+        _ => return None,
+    };
+    let is_whole = digits.bytes().all(|b| b.is_ascii_digit());
+    (!digits.is_empty() && (is_whole || !matches!(suffix, S::Short | S::Byte))).then_some((digits, suffix))
+}
+
+fn suffixed_type(digits: &str, suffix: Suffix) -> Option<DataType> {
+    Some(match suffix {
+        Suffix::Double => DataType::Double(ExactNumberInfo::None),
+        Suffix::Float => DataType::Float(ExactNumberInfo::None),
+        Suffix::Short => DataType::SmallInt(None),
+        Suffix::Byte => DataType::TinyInt(None),
+        Suffix::Decimal if digits.bytes().all(|b| b.is_ascii_digit()) => {
+            let digits = digits.trim_start_matches('0').len().max(1) as u64;
+            DataType::Decimal(ExactNumberInfo::PrecisionAndScale(digits, 0))
+        }
+        Suffix::Decimal => return None,
+    })
 }
 
 fn number(expr: &Expr) -> Option<String> {

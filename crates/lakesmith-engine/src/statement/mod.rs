@@ -11,6 +11,7 @@ mod names;
 mod parse;
 mod pretty;
 mod relations;
+mod tokens;
 
 pub(crate) use functions::translate_functions;
 pub(crate) use literals::type_literals;

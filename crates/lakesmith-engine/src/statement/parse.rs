@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location as Place, Token, TokenWithS
 use lakesmith::{Error, Result};
 
 use super::dialect::SparkDialect;
+use super::tokens::{check_depth, join_suffixes};
 
 /// Nesting that a statement may have.
 const DEPTH_MAX: usize = 200;
@@ -61,6 +62,8 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
     let mut tokens = Tokenizer::new(&SparkDialect, text)
         .tokenize_with_location()
         .map_err(|e| syntax_error(&e.message, e.location.line, e.location.column))?;
+    check_depth(&tokens)?;
+    join_suffixes(&mut tokens);
     let spelled = fold_names(&mut tokens);
     let explain = take_explain(&mut tokens);
     let mut parser = Parser::new(&SparkDialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
@@ -168,7 +171,7 @@ fn parser_error(error: ParserError, text: &str) -> Error {
     syntax_error(&what, line, column)
 }
 
-fn syntax_error(what: &str, line: u64, column: u64) -> Error {
+pub(super) fn syntax_error(what: &str, line: u64, column: u64) -> Error {
     let what = what.trim_end_matches('.').replace("Expected: ", "expected ");
     Error::usage(format!("Syntax error: {what}"))
         .class("PARSE_SYNTAX_ERROR")

@@ -10,6 +10,8 @@ use datafusion::sql::sqlparser::ast::{
     Subscript, UnaryOperator, Value,
 };
 
+use super::literals::suffix;
+
 /// Spells expressions as they were written.
 pub(crate) struct Pretty<'a> {
     /// Spellings of names by place.
@@ -47,6 +49,10 @@ impl Pretty<'_> {
                 Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => text.clone(),
                 Value::Boolean(value) => value.to_string(),
                 Value::Null => "NULL".to_owned(),
+                Value::Number(text, _) => match suffix(text) {
+                    Some((digits, _)) => digits.to_owned(),
+                    None => value.value.to_string(),
+                },
                 other => other.to_string(),
             },
             Expr::BinaryOp { left, op, right } => {

@@ -1,6 +1,6 @@
 //! Operands of different types meet in the type that Spark has for them.
 
-use crate::asking::rows;
+use crate::asking::{ask, rows};
 
 /// A DOUBLE that is not 0.3, but so near that a decimal of 15 digits cannot tell.
 const NEAR: &str = "(VALUES (CAST(0.1 AS DOUBLE) + CAST(0.2 AS DOUBLE))) t(x)";
@@ -82,5 +82,38 @@ fn times_of_four_digit_years_are_written_out() {
     ] {
         let sql = format!("SELECT CAST(TIMESTAMP'{time}' AS STRING), TIMESTAMP'{time}'");
         assert_eq!(rows(&sql), [format!("{text}|{json}")], "{sql}");
+    }
+}
+
+#[test]
+fn suffixes_tell_the_types_of_numbers() {
+    for (select, expected) in [
+        ("arrow_typeof(1.5D), arrow_typeof(1.5BD), arrow_typeof(1.5F)", "Float64|Decimal128(2, 1)|Float32"),
+        (
+            "arrow_typeof(5S), arrow_typeof(-128Y), arrow_typeof(-5L), arrow_typeof(5bd)",
+            "Int16|Int8|Int64|Decimal128(1, 0)",
+        ),
+        ("1.5D = 1.5, 1.5D + 1, 5Y AS x", "true|2.5|5"),
+        ("5 S", "5"),
+        ("count(*), count(1) c1, count('x') c2, count(NULL) c3", "1|1|1|0"),
+    ] {
+        assert_eq!(rows(&format!("SELECT {select}")), [expected], "{select}");
+    }
+}
+
+#[test]
+fn long_chains_are_planned_or_refused() {
+    let ors = |count: u64| (0..count).map(|i| format!("id * 2 = {i}")).collect::<Vec<_>>().join(" OR ");
+    let unions = vec!["SELECT 1 a"; 300].join(" UNION ALL ");
+    assert_eq!(rows(&format!("SELECT count(*) FROM ({unions})")), ["300"]);
+    let equal = (0..800).map(|i| format!("id = {i}")).collect::<Vec<_>>().join(" OR ");
+    assert_eq!(rows(&format!("SELECT count(*) FROM range(10) WHERE {equal}")), ["10"]);
+    for sql in [
+        format!("SELECT {}", vec!["1"; 5000].join(" + ")),
+        vec!["SELECT 1 a"; 5000].join(" UNION ALL "),
+        format!("SELECT count(*) FROM range(10) WHERE {}", ors(5000)),
+    ] {
+        let error = ask(&sql).unwrap_err();
+        assert_eq!(error.class_name(), "PARSE_SYNTAX_ERROR", "{error}");
     }
 }
