@@ -39,7 +39,7 @@ pub(crate) struct SparkCommonTypes;
 
 impl AnalyzerRule for SparkCommonTypes {
     fn name(&self) -> &str {
-        "spark_common_types"
+        "spark_promotions"
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
