@@ -52,6 +52,30 @@ fn ids_never_follow_values_in_a_chunk() {
     }
 }
 
+/// Rows that are encoded between merged chunks may outgrow their own dictionary: few plain values then follow many ids.
+#[test]
+fn values_behind_ids_that_are_too_many_to_expand_are_kept() {
+    let mut table = Table::new();
+    table.memory_bytes = 16 << 20;
+    let few = |rows: usize| (0..rows).map(|i| format!("{:0300}", i % 7));
+    table.add(one("t", StringArray::from_iter_values(few(30_000))), snappy().build());
+    // The dictionary ends at a MiB, in the middle of values of a thousand bytes.
+    let long = (0..1_100).map(|i| format!("{i:01000}"));
+    let short = (0..2_500).map(|i| format!("{i:06}"));
+    let mixed = few(30_000).chain(long).chain(short);
+    table.add(one("t", StringArray::from_iter_values(mixed)), snappy().build());
+    table.inputs[1].deletes = without([3]);
+    let fields = vec![field("t", DataType::String)];
+    let outcome = table.run(fields, true, write_spec(vec![]), &mut watched(true)).unwrap();
+    assert_eq!(outcome.rows_out, 63_599);
+    let groups = table.pages_of_ids(&outcome.outputs[0].path, 0);
+    assert!(groups.iter().any(|pages| pages.contains(&true) && pages.contains(&false)), "{groups:?}");
+    let read = table.read(&outcome.outputs[0].path, None);
+    let expected = concat_batches(&table.batches[0].schema(), &table.batches).unwrap();
+    let live = Int64Array::from_iter_values((0..63_600).filter(|row| *row != 30_003));
+    assert_eq!(read.column(0).as_ref(), take(expected.column(0), &live, None).unwrap().as_ref());
+}
+
 #[test]
 fn positions_hold_beside_deleted_rows() {
     let grouped = || snappy().set_max_row_group_row_count(Some(1_000)).build();

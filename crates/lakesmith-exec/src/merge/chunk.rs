@@ -238,6 +238,9 @@ impl MergedChunk {
                     self.append_ids(&page, &mut id_of, packer)?;
                 }
                 (Values::Plain(values), _) => {
+                    if self.use_dictionary {
+                        self.end_ids(packer)?;
+                    }
                     let written = match &page.packed {
                         Some(packed) if copied && codec == packer.codec() => {
                             self.copy(&page, &values, packed, packer)?
@@ -353,18 +356,27 @@ impl MergedChunk {
 
     fn write(&mut self, pending: &mut Pending, packer: &mut Packer) -> Result<()> {
         let mut body = self.level_bytes(&pending.levels)?;
-        let mut dictionary = false;
+        let dictionary = !pending.ids.is_empty();
+        let values = match (self.column.order, self.column.width) {
+            (Order::Bool, _) => pending.bits.len(),
+            _ if dictionary => pending.ids.len(),
+            (_, Some(width)) => pending.raw.len() / width,
+            (_, None) => sized_values(&pending.raw).count(),
+        };
+        // Readers of a page with fewer values than it says lose them, or the file.
+        if values != pending.rows - pending.nulls || dictionary && !pending.raw.is_empty() {
+            return Err(broken("a page whose values are not its rows"));
+        }
         let (bounds, plain_bytes) = if self.column.order == Order::Bool {
             for eight in pending.bits.chunks(8) {
                 body.push(eight.iter().rev().fold(0, |byte, bit| byte << 1 | bit));
             }
             (Bounds::of_bits(&pending.bits), 0)
-        } else if pending.ids.is_empty() {
+        } else if !dictionary {
             body.extend_from_slice(&pending.raw);
             self.add_to_filter(&pending.raw);
-            (raw_bounds(&self.column, &pending.raw), self.text_bytes(pending.raw.len(), pending.rows - pending.nulls))
+            (raw_bounds(&self.column, &pending.raw), self.text_bytes(pending.raw.len(), values))
         } else {
-            dictionary = true;
             let width = hybrid::width_of(pending.ids.iter().copied().max().unwrap_or(0)).max(1);
             body.push(width);
             hybrid::encode(&pending.ids, width, &mut body);
