@@ -274,7 +274,8 @@ impl OutputFile {
         self.group.rows += rows;
         if let Some(packer) = self.packer.as_mut().filter(|_| self.group.memory() as u64 >= self.plan.memory_bytes / 2)
         {
-            self.group.end_trials(packer).map_err(|e| e.with("path", &self.location))?;
+            let context = context(&self.plan, &self.factory);
+            self.group.end_trials(&context, packer).map_err(|e| e.with("path", &self.location))?;
         }
         let full = self.group.rows >= self.max_group_rows()
             || row_bytes.saturating_mul(self.group.rows) >= self.plan.write.row_group_bytes.max(1)
@@ -320,6 +321,7 @@ fn context<'a>(plan: &'a OutputPlan, factory: &'a ArrowRowGroupWriterFactory) ->
         small_inputs: plan.small_inputs,
         factory,
         merge_bytes: usize::try_from(plan.merge_bytes()).unwrap_or(usize::MAX),
+        trial_bytes: usize::try_from(plan.memory_bytes / 2).unwrap_or(usize::MAX) / plan.roots.len().max(1),
     }
 }
 

@@ -20,6 +20,9 @@ use crate::merge::{Codec, Column, InputChunk, MergedRoot, PAGE_ROWS, Packer};
 use crate::skipping;
 use crate::stats::StatsCollector;
 
+/// Rows that wait between merged chunks at most.
+const SEGMENT_ROWS: usize = 10 * PAGE_ROWS;
+
 /// A root column of the outputs.
 #[derive(Debug, Clone)]
 pub(crate) struct RootLayout {
@@ -67,6 +70,8 @@ pub(crate) struct GroupContext<'a> {
     pub factory: &'a ArrowRowGroupWriterFactory,
     /// Bytes that merging one chunk may take.
     pub merge_bytes: usize,
+    /// Bytes that the chunks of one root column may hold while it is open how they are encoded.
+    pub trial_bytes: usize,
 }
 
 enum Root {
@@ -109,10 +114,14 @@ impl RowGroup {
     ///
     /// # Errors
     /// Internal if pages cannot be written.
-    pub(crate) fn end_trials(&mut self, packer: &mut Packer) -> Result<()> {
+    pub(crate) fn end_trials(&mut self, context: &GroupContext<'_>, packer: &mut Packer) -> Result<()> {
         self.roots.iter_mut().try_for_each(|root| match root {
-            Root::Merging(merged, _) => merged.end_trials(packer),
-            Root::Empty | Root::Encoding(..) => Ok(()),
+            Root::Merging(merged, segment) if merged.is_on_trial() => {
+                // What waits was begun with a dictionary: it belongs to the trial.
+                take_segment(merged, segment, context.merge_bytes, packer)?;
+                merged.end_trials(packer)
+            }
+            Root::Empty | Root::Encoding(..) | Root::Merging(..) => Ok(()),
         })
     }
 
@@ -150,8 +159,11 @@ impl RowGroup {
                 };
                 let batch = RecordBatch::try_new(schema, vec![Arc::clone(array)]).map_err(|e| failed(e.into()))?;
                 writer.write(&batch).map_err(failed)?;
-                if merged.is_on_trial() && writer.in_progress_rows() >= PAGE_ROWS {
+                // Rows that wait are unpacked at once.
+                let rows = if merged.is_on_trial() { PAGE_ROWS } else { SEGMENT_ROWS };
+                if writer.in_progress_rows() >= rows || writer.in_progress_size() >= context.merge_bytes {
                     take_segment(merged, segment, context.merge_bytes, packer)?;
+                    merged.bound_trials(context.trial_bytes, packer)?;
                 }
                 Ok(())
             }
@@ -210,6 +222,7 @@ impl RowGroup {
             let mut fresh = MergedRoot::new(columns, context.properties, context.untold)?;
             let merged = fresh.append(inputs, rows, context.merge_bytes, packer)?;
             if merged {
+                fresh.bound_trials(context.trial_bytes, packer)?;
                 self.begin_merging(root, fresh, context);
             }
             return Ok(merged);
@@ -217,7 +230,9 @@ impl RowGroup {
         match &mut self.roots[root] {
             Root::Merging(merged, segment) => {
                 take_segment(merged, segment, context.merge_bytes, packer)?;
-                merged.append(inputs, rows, context.merge_bytes, packer)
+                let taken = merged.append(inputs, rows, context.merge_bytes, packer)?;
+                merged.bound_trials(context.trial_bytes, packer)?;
+                Ok(taken)
             }
             Root::Empty | Root::Encoding(..) => Ok(false),
         }

@@ -17,15 +17,12 @@ use super::header;
 use super::hybrid;
 use super::input::{Packed, Page, Plain, Prepared, Values};
 use super::leaf::Column;
+use super::pending::{PAGE_BYTES, PAGE_ROWS, Pending, page_rows, part, slices};
 use super::trial::{News, Trial};
 use crate::skipping::{FALSE_POSITIVES, hide_nothing};
 
 /// A dictionary that has grown beyond this is not used for what comes after.
 pub(super) const MAX_DICTIONARY_BYTES: usize = 1 << 20;
-/// Rows of a page that is put together from smaller ones.
-pub(crate) const PAGE_ROWS: usize = 20_000;
-/// Bytes of a page that is put together from smaller ones, about.
-const PAGE_BYTES: usize = 1 << 20;
 /// Pages with as many rows or bytes are copied as they are.
 pub(crate) const COPIED_ROWS: usize = 4_096;
 const COPIED_BYTES: usize = 32 << 10;
@@ -54,17 +51,6 @@ pub(crate) struct MergedChunk {
     has_plain: bool,
     /// Values of plain pages so far; those of the dictionary come last.
     bloom_filter: Option<Sbbf>,
-}
-
-/// Rows that wait until they fill a page: ids, plain values or flags.
-#[derive(Default)]
-pub(super) struct Pending {
-    levels: Vec<u8>,
-    rows: usize,
-    nulls: usize,
-    pub(super) ids: Vec<u32>,
-    raw: Vec<u8>,
-    bits: Vec<u8>,
 }
 
 impl MergedChunk {
@@ -511,27 +497,6 @@ impl MergedChunk {
     }
 }
 
-impl Pending {
-    /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
-        self.levels.capacity() + 4 * self.ids.capacity() + self.raw.capacity() + self.bits.capacity()
-    }
-
-    /// Gives back what a page does not need.
-    pub(super) fn shrink(&mut self) {
-        self.levels.shrink_to_fit();
-        self.ids.shrink_to_fit();
-    }
-
-    fn clear(&mut self) {
-        self.levels.clear();
-        self.ids.clear();
-        self.raw.clear();
-        self.bits.clear();
-        (self.rows, self.nulls) = (0, 0);
-    }
-}
-
 /// A page on its way into the chunk.
 struct Finished {
     rows: usize,
@@ -590,26 +555,6 @@ fn sized_values(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
         rest = after;
         Some(value)
     })
-}
-
-/// Rows of a page whose values are as large as these.
-fn page_rows(page: &Page) -> usize {
-    (PAGE_BYTES * page.rows / page.expanded.max(1)).clamp(1, PAGE_ROWS)
-}
-
-fn slices(rows: usize, step: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..rows).step_by(step).map(move |from| (from, (from + step).min(rows)))
-}
-
-/// Levels of some rows of a page, and how many of them have a value.
-fn part(page: &Page, from: usize, to: usize) -> (&[u8], usize) {
-    if from == 0 && to == page.rows {
-        return (&page.levels, page.rows - page.nulls);
-    }
-    match page.levels.get(from..to) {
-        Some(levels) => (levels, levels.iter().filter(|l| **l == page.max_level).count()),
-        None => (&[], to - from),
-    }
 }
 
 pub(super) fn broken(what: &str) -> Error {

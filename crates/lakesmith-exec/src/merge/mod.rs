@@ -4,6 +4,7 @@
 //! leaf    which leaves of a file fit the output's              -> Leaf
 //! input   a chunk taken apart, if it holds nothing unusual     -> Prepared
 //! chunk   pages copied, dictionaries joined, small pages united -> MergedChunk
+//! pending rows that wait until they fill a page
 //! trial   whether a dictionary pays for many small chunks
 //! facts   what the footer says of a chunk
 //! ```
@@ -18,6 +19,7 @@ mod header;
 mod hybrid;
 mod input;
 mod leaf;
+mod pending;
 mod trial;
 
 use std::collections::HashSet;
@@ -34,9 +36,10 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnPath;
 
-pub(crate) use chunk::{COPIED_ROWS, PAGE_ROWS, SMALL_CHUNK_BYTES};
+pub(crate) use chunk::{COPIED_ROWS, SMALL_CHUNK_BYTES};
 pub(crate) use codec::{Codec, Packer};
 pub(crate) use leaf::{Column, Leaf, pair};
+pub(crate) use pending::PAGE_ROWS;
 
 use chunk::{ClosedChunk, MergedChunk};
 use input::prepare;
@@ -91,6 +94,14 @@ impl MergedRoot {
     /// True while it is open for a leaf whether a dictionary pays.
     pub(crate) fn is_on_trial(&self) -> bool {
         self.chunks.iter().any(MergedChunk::is_on_trial)
+    }
+
+    /// Ends the trials if these chunks hold more than so many bytes.
+    ///
+    /// # Errors
+    /// Internal if pages cannot be written.
+    pub(crate) fn bound_trials(&mut self, bytes: usize, packer: &mut Packer) -> Result<()> {
+        if self.is_on_trial() && self.memory() > bytes { self.end_trials(packer) } else { Ok(()) }
     }
 
     /// Decides by what came so far whether dictionaries pay, which gives room back where they don't.

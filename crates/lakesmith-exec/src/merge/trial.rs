@@ -5,10 +5,11 @@
 
 use lakesmith_core::{Error, Result};
 
-use super::chunk::{MAX_DICTIONARY_BYTES, PAGE_ROWS, Pending, broken};
+use super::chunk::{MAX_DICTIONARY_BYTES, broken};
 use super::codec::Packer;
 use super::dictionary::Dictionary;
 use super::hybrid;
+use super::pending::{PAGE_ROWS, Pending};
 
 /// With so many values, those that are packed both ways tell.
 const LONG_VALUES: usize = 10 * PAGE_ROWS;
@@ -64,7 +65,9 @@ impl Trial {
         }
         // Looking up every value takes longer than copying pages, so it had better pay soon where they could be copied.
         let copies = self.copyable * 2 >= self.present;
-        if copies && self.as_ids(dictionary) >= self.plain_bytes || dictionary.len() * 20 >= self.present * 19 {
+        let is_new = dictionary.len() * 20 >= self.present * 19;
+        // A few large values among many may repeat: there is no bound to what ids expand to.
+        if copies && self.as_ids(dictionary) >= self.plain_bytes || is_new && !self.is_clear(dictionary) {
             return Ok(Some(false));
         }
         if is_long || self.is_clear(dictionary) && self.present >= 2 * self.compared {
@@ -141,5 +144,60 @@ impl News {
         let most = new * 10 >= self.present * 9;
         *self = News::since(dictionary);
         most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::basic::Compression;
+
+    use super::*;
+
+    /// A trial of these values, page by page.
+    fn judged(values: impl Iterator<Item = String>) -> (Trial, Pending, Dictionary) {
+        let (mut trial, mut page, mut dictionary) = (Trial::default(), Pending::default(), Dictionary::new(None));
+        for value in values {
+            page.ids.push(dictionary.intern(value.as_bytes()).unwrap());
+            page.rows += 1;
+            trial.count(1, value.len() + 4, false);
+            if page.rows == PAGE_ROWS {
+                trial.hold(std::mem::take(&mut page));
+            }
+        }
+        (trial, page, dictionary)
+    }
+
+    fn verdict(values: impl Iterator<Item = String>) -> Option<bool> {
+        let (mut trial, page, dictionary) = judged(values);
+        trial.judge(&page, &dictionary, &mut Packer::new(Compression::UNCOMPRESSED).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn values_that_repeat_become_ids_and_others_do_not() {
+        let few = |i: usize| format!("value {}", i % 50);
+        assert_eq!(verdict((0..PAGE_ROWS - 1).map(few)), None);
+        assert_eq!(verdict((0..PAGE_ROWS).map(few)), Some(true));
+        assert_eq!(verdict((0..PAGE_ROWS).map(|i| format!("value {i}"))), Some(false));
+    }
+
+    #[test]
+    fn large_values_that_repeat_among_many_that_do_not_stay_ids() {
+        // Nineteen of twenty values are new, but what repeats has nearly all bytes.
+        let value = |i: usize| if i % 25 == 0 { "x".repeat(9_000) } else { i.to_string() };
+        assert_eq!(verdict((0..PAGE_ROWS).map(value)), Some(true));
+    }
+
+    #[test]
+    fn news_are_values_of_which_nine_in_ten_are_new() {
+        for (share, most) in [(10, false), (1, true)] {
+            let mut dictionary = Dictionary::new(None);
+            dictionary.intern(b"0").unwrap();
+            let mut news = News::since(&dictionary);
+            for i in 0..PAGE_ROWS {
+                dictionary.intern((i / share).to_string().as_bytes()).unwrap();
+            }
+            assert!(!news.count(PAGE_ROWS - 1, &dictionary));
+            assert_eq!(news.count(1, &dictionary), most);
+        }
     }
 }
