@@ -48,19 +48,32 @@ pub(crate) fn plan(targets: &[Field], fields: &[FieldRef], file: &Fields, by_id:
         .iter()
         .zip(fields)
         .map(|(target, field)| {
-            let source = find(target, file, by_id)?;
-            let adapt = match source {
-                Some(i) => plan_type(&target.data_type, field.data_type(), file[i].data_type(), by_id)
-                    .map_err(|e| e.with("column", &target.name))?,
-                None => Adapt::Missing,
+            let (source, adapt) = match plan_column(target, field.data_type(), file, by_id)? {
+                Some((source, adapt)) => (Some(source), adapt),
+                None => (None, Adapt::Missing),
             };
             Ok(ColumnPlan { source, adapt, field: Arc::clone(field) })
         })
         .collect()
 }
 
+/// Where the file holds `target` and how it becomes `to`; `None` if the file lacks the column.
+///
+/// # Errors
+/// As [`plan`].
+pub(crate) fn plan_column(
+    target: &Field,
+    to: &ArrowType,
+    file: &Fields,
+    by_id: bool,
+) -> Result<Option<(usize, Adapt)>> {
+    let Some(source) = find(target, file, by_id)? else { return Ok(None) };
+    let adapt = plan_type(&target.data_type, to, file[source].data_type(), by_id);
+    Ok(Some((source, adapt.map_err(|e| e.with("column", &target.name))?)))
+}
+
 /// The file's column for a target: by id where both have one, else by physical name, case deciding only between several.
-pub(crate) fn find(target: &Field, file: &Fields, by_id: bool) -> Result<Option<usize>> {
+fn find(target: &Field, file: &Fields, by_id: bool) -> Result<Option<usize>> {
     if let (true, Some(id)) = (by_id, target.id) {
         let file_id = |f: &ArrowField| f.metadata().get(PARQUET_FIELD_ID_META_KEY).and_then(|v| v.parse::<i32>().ok());
         if file.iter().any(|f| file_id(f).is_some()) {
@@ -95,7 +108,7 @@ pub(crate) fn same_name(a: &str, b: &str) -> bool {
 ///
 /// # Errors
 /// Unsupported where values could change.
-pub(crate) fn plan_type(target: &DataType, to: &ArrowType, from: &ArrowType, by_id: bool) -> Result<Adapt> {
+fn plan_type(target: &DataType, to: &ArrowType, from: &ArrowType, by_id: bool) -> Result<Adapt> {
     let cannot = || {
         Error::unsupported(format!(
             "a file holds {from} where the table has {}; only widening is possible",

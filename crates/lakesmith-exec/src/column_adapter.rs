@@ -24,10 +24,8 @@ impl ColumnAdapter {
     /// # Errors
     /// Unsupported where a type cannot be widened, Corrupt where a name is ambiguous; both name the column.
     pub fn plan(field: &Field, to: &ArrowType, file: &Fields, by_id: bool) -> Result<Option<(usize, Self)>> {
-        let Some(source) = adapt::find(field, file, by_id)? else { return Ok(None) };
-        let adapt = adapt::plan_type(&field.data_type, to, file[source].data_type(), by_id)
-            .map_err(|e| e.with("column", &field.name))?;
-        Ok(Some((source, Self { adapt, to: to.clone() })))
+        let planned = adapt::plan_column(field, to, file, by_id)?;
+        Ok(planned.map(|(source, adapt)| (source, Self { adapt, to: to.clone() })))
     }
 
     /// The type that comes out.

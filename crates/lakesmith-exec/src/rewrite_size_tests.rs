@@ -124,7 +124,9 @@ fn check_files(files: impl Iterator<Item = Columns>, habits: Habits, rows: usize
     // Zstandard may find the same by itself.
     let encodes = rows < 4_000 && !matches!(codec, Compression::ZSTD(_));
     for merges in [true, false].into_iter().filter(|merges| *merges || encodes) {
-        let outcome = table.run(fields.clone(), false, write_spec(leaves(&fields)), &mut watched(merges)).unwrap();
+        let mut between = watched(merges);
+        let outcome = table.run(fields.clone(), false, write_spec(leaves(&fields)), &mut between).unwrap();
+        assert_eq!(between.batches == 0, merges, "{habits:?}, files of {rows}");
         let path = &outcome.outputs[0].path;
         assert_eq!(table.read(path, None).columns(), expected.columns());
         for ((field, size), best) in fields.iter().zip(sizes(&table.footer(path))).zip(&best) {
