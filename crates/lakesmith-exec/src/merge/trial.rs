@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn large_values_that_repeat_among_many_that_do_not_stay_ids() {
         // Nineteen of twenty values are new, but what repeats has nearly all bytes.
-        let value = |i: usize| if i % 25 == 0 { "x".repeat(9_000) } else { i.to_string() };
+        let value = |i: usize| if i.is_multiple_of(25) { "x".repeat(9_000) } else { i.to_string() };
         assert_eq!(verdict((0..PAGE_ROWS).map(value)), Some(true));
     }
 
