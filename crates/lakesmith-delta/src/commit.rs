@@ -118,7 +118,7 @@ pub async fn commit(
         kept: vec![true; edit.groups.len()],
         carry: Carry::new(edit.groups.len()),
         tip: Tip::of(base),
-        puts: Puts::new(store, root, context, &transaction_id),
+        puts: Puts::new(store, root, context, &transaction_id, base.log.file.as_ref()),
     };
     committer.run().await
 }

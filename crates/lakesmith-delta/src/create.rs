@@ -314,7 +314,7 @@ pub async fn create(
     let mut actions =
         vec![Action::CommitInfo(info), Action::Metadata(metadata.clone()), Action::Protocol(protocol.clone())];
     actions.extend(new.domains.iter().map(|(name, text)| domain(name, text.clone())));
-    let mut puts = Puts::new(store, root, context, &transaction_id);
+    let mut puts = Puts::new(store, root, context, &transaction_id, None);
     let commit = lines(&actions)?;
     if let Holder::Another = puts.put(0, &commit).await.map_err(|e| e.with("table", root))? {
         return Ok(false);
@@ -336,6 +336,7 @@ fn table(root: &Location, metadata: &Metadata, protocol: &Protocol) -> Result<De
         in_commit_timestamps: false,
         checkpoint_version: None,
         empty_commit: None,
+        file: None,
         view: Default::default(),
     };
     let schema = state.schema()?;

@@ -56,6 +56,7 @@ mod tip;
 mod vacuum_log;
 mod vector;
 mod version_checksum;
+mod version_file;
 mod version_state;
 mod winners;
 mod write_spec;

@@ -17,6 +17,7 @@ use crate::file_rows::FileRows;
 use crate::log_files::{LogFiles, find_corrupt_commit};
 use crate::log_state::{DeltaTable, LogState};
 use crate::log_view::LogView;
+use crate::version_file::VersionFile;
 use crate::version_state::VersionState;
 
 /// Which parts of a table are to be loaded.
@@ -178,6 +179,7 @@ impl Loader<'_> {
             in_commit_timestamps,
             checkpoint_version: self.snapshot.log_segment().checkpoint_version,
             empty_commit: self.empty_commit(),
+            file: self.version_file(),
             view: self.view.clone(),
         };
         let schema = state.schema().map_err(|e| e.with("path", self.root))?;
@@ -207,6 +209,16 @@ impl Loader<'_> {
         let listed = &self.snapshot.log_segment().listed;
         let mut commits = listed.ascending_commit_files.iter().chain(&listed.latest_commit_file);
         commits.find(|commit| commit.location.size == 0).map(|commit| commit.version)
+    }
+
+    fn version_file(&self) -> Option<VersionFile> {
+        let (version, listed) = (self.snapshot.version(), &self.snapshot.log_segment().listed);
+        let mut files = listed.latest_commit_file.iter().chain(&listed.checkpoint_parts);
+        files.find(|file| file.version == version).map(|file| VersionFile {
+            name: file.filename.clone(),
+            size: file.location.size,
+            modified_ms: file.location.last_modified,
+        })
     }
 
     fn domains(&self) -> Result<BTreeMap<String, String>> {

@@ -8,6 +8,7 @@ use lakesmith_core::table::TableState;
 use crate::actions;
 use crate::log_view::LogView;
 use crate::path_watch::TwoSpellings;
+use crate::version_file::VersionFile;
 
 /// One version of a Delta table.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub struct LogState {
     pub checkpoint_version: Option<u64>,
     /// A commit without a byte: what it did is lost, or about to be written.
     pub(crate) empty_commit: Option<u64>,
+    /// The version's commit, or the checkpoint that stands for it in a log that was cleaned up.
+    pub(crate) file: Option<VersionFile>,
     /// What of the log was looked at.
     pub(crate) view: LogView,
     /// A file whose path the log spells in two ways: readers don't agree on which files are live.

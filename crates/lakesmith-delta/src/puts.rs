@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::commit::CommitContext;
 use crate::log_files::LOG_FOLDER;
+use crate::version_file::VersionFile;
 use crate::winners::Winner;
 
 /// The first wait after a lost race; it doubles up to the last.
@@ -38,6 +39,8 @@ pub(crate) struct Puts<'a> {
     root: &'a Location,
     context: &'a CommitContext<'a>,
     transaction_id: &'a str,
+    /// The version that is built on.
+    base: Option<&'a VersionFile>,
     /// Versions that a put was sent for.
     pub(crate) tried: Vec<u64>,
     /// A version that a put was sent for and that is not known to hold another's commit.
@@ -51,18 +54,25 @@ impl<'a> Puts<'a> {
         root: &'a Location,
         context: &'a CommitContext<'a>,
         transaction_id: &'a str,
+        base: Option<&'a VersionFile>,
     ) -> Self {
         let deadline = Instant::now() + Duration::from_millis(context.timeout_ms);
-        Self { store, root, context, transaction_id, tried: Vec::new(), unresolved: None, deadline }
+        Self { store, root, context, transaction_id, base, tried: Vec::new(), unresolved: None, deadline }
     }
 
     /// Puts a version until it is known who holds it. The same bytes each time: whichever copy lands is the commit.
+    ///
+    /// # Errors
+    /// `Conflict` if the log no longer holds the version that is built on; those of the storage.
     pub(crate) async fn put(&mut self, version: u64, commit: &[u8]) -> Result<Holder> {
         let location = self.location(version);
         let bytes = Bytes::copy_from_slice(commit);
         let mut failures = 0;
         loop {
             self.context.cancel.check()?;
+            if let Some(base) = self.base {
+                self.patiently(async || base.check(self.store, self.root).await).await?;
+            }
             if self.tried.last() != Some(&version) {
                 self.tried.push(version);
             }

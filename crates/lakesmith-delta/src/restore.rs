@@ -111,7 +111,7 @@ impl Restoration {
         let configuration = self.configuration(version, now_ms)?;
         let tip = Tip::of(&self.current);
         let bytes = lines(&self.actions(&tip, configuration, operation, context, &transaction_id, now_ms)?)?;
-        let mut puts = Puts::new(store, root, context, &transaction_id);
+        let mut puts = Puts::new(store, root, context, &transaction_id, self.current.log.file.as_ref());
         tracing::info!(version, restored_version = self.target.state.version, "committing");
         if let Holder::Another = puts.put(version, &bytes).await.map_err(|e| e.with("table", root))? {
             return Err(Error::new(

@@ -101,6 +101,7 @@ impl Tip {
             in_commit_timestamps: false,
             checkpoint_version: None,
             empty_commit: None,
+            file: None,
             view: LogView::default(),
             two_spellings: None,
         };

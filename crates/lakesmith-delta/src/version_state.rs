@@ -12,6 +12,7 @@ use crate::log_state::{DeltaTable, LogState};
 use crate::log_view::LogView;
 use crate::schema::{ColumnMapping, logical_path, parse_schema};
 use crate::tip::ROW_TRACKING_DOMAIN;
+use crate::version_file::VersionFile;
 use crate::{actions, features};
 
 /// What the log says of one version, its files apart.
@@ -27,6 +28,7 @@ pub(crate) struct VersionState {
     pub in_commit_timestamps: bool,
     pub checkpoint_version: Option<u64>,
     pub empty_commit: Option<u64>,
+    pub file: Option<VersionFile>,
     pub view: LogView,
 }
 
@@ -72,6 +74,7 @@ impl VersionState {
             in_commit_timestamps: self.in_commit_timestamps,
             checkpoint_version: self.checkpoint_version,
             empty_commit: self.empty_commit,
+            file: self.file,
             view: self.view,
             two_spellings: None,
         };

@@ -39,6 +39,7 @@ fn table(properties: &[(&str, &str)], clustered: bool) -> DeltaTable {
         in_commit_timestamps: false,
         checkpoint_version: None,
         empty_commit: None,
+        file: None,
         view: Default::default(),
     };
     let schema = state.schema().unwrap();

@@ -48,6 +48,7 @@ use crate::log_files::{CommitFile, LOG_FOLDER, not_a_table};
 use crate::log_state::DeltaTable;
 use crate::log_view::LogView;
 use crate::retention::{FILE_RETENTION, LOG_RETENTION};
+use crate::version_file::VersionFile;
 use crate::version_state::VersionState;
 use crate::{Needs, check_writable, engine, features, file_rows, load, references};
 
@@ -353,6 +354,11 @@ impl DirectReader {
             checkpoint_version: segment.checkpoint.as_ref().map(|(version, _)| *version),
             // Such a log goes to the kernel.
             empty_commit: None,
+            file: segment.own.as_ref().map(|commit| VersionFile {
+                name: commit.info.location.file_name().to_owned(),
+                size: commit.info.size,
+                modified_ms: commit.info.modified_ms,
+            }),
             view: LogView::default(),
         };
         let schema = state.schema()?;

@@ -29,19 +29,31 @@ pub(crate) struct Bench {
 impl Bench {
     /// A table whose first commit holds these actions.
     pub(crate) async fn new(actions: &[Value]) -> Self {
-        let root = Location::parse("memory:///t").unwrap();
-        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        let store = Store::from_object_store(Arc::clone(&objects), &root);
-        let bench = Self { root, objects, store, world: FixedWorld::new(NOW_MS), cancel: Cancel::default() };
+        let bench = Self::over(InMemory::new());
         bench.put(0, actions).await;
         bench
     }
 
+    /// A table over objects that are there.
+    pub(crate) fn over(objects: InMemory) -> Self {
+        let root = Location::parse("memory:///t").unwrap();
+        let objects: Arc<dyn ObjectStore> = Arc::new(objects);
+        let store = Store::from_object_store(Arc::clone(&objects), &root);
+        Self { root, objects, store, world: FixedWorld::new(NOW_MS), cancel: Cancel::default() }
+    }
+
     /// A plain table of `a` to `f`, 10 rows each.
     pub(crate) async fn plain() -> Self {
+        Self::plain_over(InMemory::new()).await
+    }
+
+    /// The same over these objects.
+    pub(crate) async fn plain_over(objects: InMemory) -> Self {
         let mut actions = vec![protocol(&[]), metadata(&[])];
         actions.extend(["a", "b", "c", "d", "e", "f"].map(|path| add(path, 10)));
-        Self::new(&actions).await
+        let bench = Self::over(objects);
+        bench.put(0, &actions).await;
+        bench
     }
 
     pub(crate) fn commit_location(&self, version: u64) -> Location {

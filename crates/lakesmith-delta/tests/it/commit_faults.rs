@@ -58,8 +58,8 @@ async fn one_fault_anywhere_never_loses_or_doubles_a_commit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_storage_that_takes_no_writes_ends_the_commit_without_a_licence_to_delete() {
     let faults = (0..200).map(|n| Fault { at_request: n, kind: FaultKind::FailBefore });
-    // The listing and the winner are read; every put fails, every read after it works.
-    let failing: Vec<Fault> = faults.filter(|f| f.at_request >= 2 && f.at_request % 2 == 0).collect();
+    // The listing and the winner are read; every put fails, the look at the base before it and the read after it work.
+    let failing: Vec<Fault> = faults.filter(|f| f.at_request >= 3 && f.at_request % 3 == 0).collect();
     let run = run(failing).await;
     let CommitResult::Failed { error, tried_versions, all_taken_by_others, .. } = run.result else { panic!() };
     assert_eq!(error.kind(), ErrorKind::Unavailable);
@@ -69,8 +69,8 @@ async fn a_storage_that_takes_no_writes_ends_the_commit_without_a_licence_to_del
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_put_that_landed_before_the_storage_went_silent_is_not_called_taken() {
-    let mut faults = vec![Fault { at_request: 2, kind: FaultKind::FailAfterLanding }];
-    faults.extend((3..4000).map(|at_request| Fault { at_request, kind: FaultKind::FailBefore }));
+    let mut faults = vec![Fault { at_request: 3, kind: FaultKind::FailAfterLanding }];
+    faults.extend((4..4000).map(|at_request| Fault { at_request, kind: FaultKind::FailBefore }));
     let bench = Bench::plain().await;
     let base = bench.load().await;
     bench.put(1, &[add("new", 5)]).await;

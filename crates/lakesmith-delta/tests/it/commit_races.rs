@@ -9,6 +9,7 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use lakesmith_delta::{CommitResult, DeltaTable};
 use lakesmith_storage::{Cancel, FixedWorld, Store};
+use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
@@ -19,7 +20,7 @@ use tokio::sync::Notify;
 use crate::commit_bench::{Bench, commit, edit};
 
 /// Requests of the two that are put in order; later ones come as they like.
-const SCHEDULED: u32 = 11;
+const SCHEDULED: u32 = 13;
 
 /// Whose request comes next.
 #[derive(Debug, Default)]
@@ -166,9 +167,9 @@ impl SkipIds for FixedWorld {
 }
 
 /// Groups dropped, and versions that were put in vain.
-async fn race_in_order(base: &DeltaTable, bits: u32) -> (usize, usize) {
+async fn race_in_order(base: &DeltaTable, objects: InMemory, bits: u32) -> (usize, usize) {
     let order: VecDeque<usize> = (0..SCHEDULED).map(|i| (bits >> i & 1) as usize).collect();
-    let bench = Bench::plain().await;
+    let bench = Bench::over(objects);
     let (mut versions, mut dropped, mut lost) = (Vec::new(), 0, 0);
     for result in race(&bench, base, order.clone()).await {
         let CommitResult::Committed(committed) = result else { panic!("{order:?}: {result:?}") };
@@ -188,8 +189,9 @@ async fn race_in_order(base: &DeltaTable, bits: u32) -> (usize, usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_rewriters_keep_every_row_in_every_interleaving() {
-    let base = Bench::plain().await.load().await;
-    let races = (0..1u32 << SCHEDULED).map(|bits| race_in_order(&base, bits));
+    let objects = InMemory::new();
+    let base = Bench::plain_over(objects.clone()).await.load().await;
+    let races = (0..1u32 << SCHEDULED).map(|bits| race_in_order(&base, objects.fork(), bits));
     let ends: Vec<(usize, usize)> = futures::stream::iter(races).buffer_unordered(256).collect().await;
     assert_eq!(ends.len(), 1 << SCHEDULED);
     assert!(ends.iter().all(|(dropped, _)| *dropped == 1), "one of the two loses the shared group each time");

@@ -3,6 +3,7 @@
 use lakesmith_core::ErrorKind;
 use lakesmith_core::table::VersionEdit;
 use lakesmith_delta::{CommitResult, NewConfiguration};
+use object_store::ObjectStoreExt as _;
 use serde_json::{Value, json};
 
 use crate::commit_bench::{Bench, NOW_MS, add, edit, metadata, new_file, protocol, remove, vector, with};
@@ -253,4 +254,23 @@ async fn several_outputs_give_sparks_percentiles() {
         .map(|k| committed.metrics[k].as_str());
     // Sizes 7 to 42 in steps of 7; Spark takes the elements number n/4, n/2 and 3n/4.
     assert_eq!(found, ["7", "14", "28", "35", "42"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_holds_other_commits_takes_none_of_ours() {
+    let first = [protocol(&[]).clone(), metadata(&[]), add("a", 10), add("b", 10)];
+    let base = Bench::new(&first).await.load().await;
+    // The same text, but another object: of the time alone it is seen that this is not the log that was loaded.
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    let same_text = Bench::new(&first).await;
+    let gone = Bench::new(&first).await;
+    gone.objects.delete(&gone.store.path(&gone.commit_location(0)).unwrap()).await.unwrap();
+    for bench in [same_text, gone] {
+        let result = bench.commit(&base, &edit(&base, &[(&["a", "b"], "x")])).await;
+        let CommitResult::Failed { error, tried_versions, all_taken_by_others, .. } = result else { panic!() };
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert!(error.message().contains("not the one that was loaded"), "{error}");
+        assert!(tried_versions.is_empty() && all_taken_by_others);
+        assert!(bench.actions(1).await.is_none());
+    }
 }

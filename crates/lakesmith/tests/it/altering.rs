@@ -1,15 +1,14 @@
 //! ALTER TABLE, REPLACE TABLE and what is said of a table, on tables with rows.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use lakesmith::op::{HistoryOptions, Operation, Report};
-use lakesmith::{ErrorKind, Query, QueryEngine, QueryRows, Result, ScanReport, Session, SessionOptions, World};
+use lakesmith::{ErrorKind, Query, QueryEngine, QueryRows, Result, ScanReport, Session, SessionOptions};
 use lakesmith_testkit::{BuiltTable, TableBuilder};
 use serde_json::{Value, json};
 
 use crate::catalog::{class, session_in, sql};
+use crate::conflicts::Interfere;
 use crate::tables::{files, ids, optimize, run, session, small_files};
 
 /// The statement with the table for `{t}`.
@@ -118,30 +117,6 @@ fn with_an_engine_the_rows_decide_about_a_constraint() {
     assert_eq!(last_commit(&table).0, "ADD CONSTRAINT");
 }
 
-/// Commits `winner` as version 1 of a table when the time is asked for, as another writer may between load and commit.
-#[derive(Debug)]
-struct Interfering {
-    commit: PathBuf,
-    winner: String,
-    done: AtomicBool,
-    ids: Mutex<u128>,
-}
-
-impl World for Interfering {
-    fn now_ms(&self) -> i64 {
-        if !self.done.swap(true, Ordering::SeqCst) {
-            std::fs::write(&self.commit, &self.winner).unwrap();
-        }
-        1_800_000_000_000
-    }
-
-    fn new_uuid(&self) -> uuid::Uuid {
-        let mut next = self.ids.lock().unwrap();
-        *next += 1;
-        uuid::Uuid::from_u128(*next)
-    }
-}
-
 #[test]
 fn rows_that_came_meanwhile_stop_what_did_not_see_them() {
     let append = r#"{"commitInfo":{"timestamp":1,"operation":"WRITE","txnId":"other"}}
@@ -157,7 +132,7 @@ fn rows_that_came_meanwhile_stop_what_did_not_see_them() {
         let mut s = session();
         sql(&mut s, &format!("CREATE TABLE {name} (id INT) USING delta")).unwrap();
         let commit = dir.path().join("t/_delta_log/00000000000000000001.json");
-        let world = Interfering { commit, winner: append.to_owned(), done: AtomicBool::new(false), ids: Mutex::new(0) };
+        let world = Interfere::doing(move || std::fs::write(commit, append).unwrap());
         let mut s = Session::new(SessionOptions { world: Arc::new(world), ..SessionOptions::default() }).unwrap();
         let done = sql(&mut s, &text.replace("{t}", &name)).map_err(|e| (e.kind(), e.class_name().to_owned()));
         match meets {

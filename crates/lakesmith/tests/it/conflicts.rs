@@ -1,38 +1,65 @@
 //! Other writers commit while a rewrite is under way.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 
 use lakesmith::op::Operation;
-use lakesmith::{Progress, Session, SessionOptions};
-use lakesmith_testkit::BuiltTable;
+use lakesmith::{ErrorKind, Progress, Session, SessionOptions, World};
+use lakesmith_testkit::{BuiltTable, TableBuilder};
 
+use crate::catalog::sql;
 use crate::tables::{files, ids, optimize, run, session, small_files};
 
-/// Commits `winner` at the table's next version once the rewrite has begun.
+/// What another one does to the table meanwhile: as progress once a rewrite has begun, as world once the time is asked
+/// for, which is between load and commit.
 pub(crate) struct Interfere {
-    table: BuiltTable,
-    winner: String,
-    done: AtomicBool,
+    deed: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    ids: AtomicU64,
 }
 
 impl Interfere {
+    pub(crate) fn doing(deed: impl FnOnce() + Send + 'static) -> Self {
+        Self { deed: Mutex::new(Some(Box::new(deed))), ids: AtomicU64::new(1) }
+    }
+
+    /// Commits `winner` at the table's next version.
     pub(crate) fn new(table: &BuiltTable, winner: String) -> Self {
-        Self { table: table.clone(), winner, done: AtomicBool::new(false) }
+        let place = table.folder.join(format!("_delta_log/{:020}.json", table.version + 1));
+        Self::doing(move || std::fs::write(place, winner).unwrap())
+    }
+
+    fn interfere(&self) {
+        let deed = self.deed.lock().unwrap().take();
+        deed.into_iter().for_each(|deed| deed());
+    }
+}
+
+impl std::fmt::Debug for Interfere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Interfere")
     }
 }
 
 impl Progress for Interfere {
     fn begin(&self, _phase: &str, _total_bytes: u64) {
-        if !self.done.swap(true, Ordering::SeqCst) {
-            let next = self.table.version + 1;
-            std::fs::write(self.table.folder.join(format!("_delta_log/{next:020}.json")), &self.winner).unwrap();
-        }
+        self.interfere();
     }
 
     fn advance(&self, _bytes: u64, _rows: u64) {}
 
     fn end(&self) {}
+}
+
+impl World for Interfere {
+    fn now_ms(&self) -> i64 {
+        self.interfere();
+        1_800_000_000_000
+    }
+
+    fn new_uuid(&self) -> uuid::Uuid {
+        uuid::Uuid::from_u128(self.ids.fetch_add(1, Ordering::SeqCst).into())
+    }
 }
 
 fn session_with(table: &BuiltTable, winner: String) -> Session {
@@ -53,7 +80,7 @@ fn an_append_is_carried_over() {
     let dir = tempfile::tempdir().unwrap();
     let table = small_files(dir.path());
     let spare = tempfile::tempdir().unwrap();
-    let other = lakesmith_testkit::TableBuilder::new(spare.path()).append(5, 1).build().unwrap();
+    let other = TableBuilder::new(spare.path()).append(5, 1).build().unwrap();
     std::fs::copy(other.folder.join(&other.files[0].path), table.folder.join("appended.parquet")).unwrap();
     let add = serde_json::json!({"add": {"path": "appended.parquet", "partitionValues": {}, "size": other.files[0].size,
         "modificationTime": 1, "dataChange": true, "stats": "{\"numRecords\":5}"}});
@@ -121,5 +148,75 @@ fn two_optimisers_at_once_keep_every_row() {
         assert_eq!(committed, 1);
         assert_eq!(ids(&table), before);
         assert_eq!(files(&table).len(), 1);
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let Ok(found) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> = found.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Drops the log at `folder` and puts what is at `other` in its place.
+fn replace_log(folder: &Path, other: &Path) {
+    std::fs::remove_dir_all(folder.join("_delta_log")).unwrap();
+    if !other.join("_delta_log").exists() {
+        return;
+    }
+    std::fs::create_dir(folder.join("_delta_log")).unwrap();
+    for name in names(other).into_iter().filter(|name| name != "_delta_log") {
+        std::fs::copy(other.join(&name), folder.join(&name)).unwrap();
+    }
+    for name in names(&other.join("_delta_log")) {
+        std::fs::copy(other.join("_delta_log").join(&name), folder.join("_delta_log").join(&name)).unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_committed_to_a_log_that_was_replaced() {
+    for text in [
+        None,
+        Some("ALTER TABLE {t} ADD COLUMN n INT"),
+        Some("ALTER TABLE {t} SET TBLPROPERTIES ('a' = 'b')"),
+        Some("CREATE OR REPLACE TABLE {t} (other INT) USING delta"),
+        Some("RESTORE TABLE {t} TO VERSION AS OF 1"),
+    ] {
+        // Of the same version, younger, one that has only commits after that version, and none at all.
+        for commits in [Some(4), Some(2), Some(6), None] {
+            let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let append = |builder: TableBuilder| builder.append(50, 2);
+            let table = (0..4).fold(TableBuilder::new(&dir.path().join("t")), |b, _| append(b)).build().unwrap();
+            let new = commits.map(|commits| {
+                (0..commits).fold(TableBuilder::new(&other.path().join("t")), |b, _| append(b)).build().unwrap()
+            });
+            let files_before = names(&table.folder);
+            let (folder, place) = (table.folder.clone(), other.path().join("t"));
+            let interfere = Arc::new(Interfere::doing(move || replace_log(&folder, &place)));
+            let error = match text {
+                None => {
+                    let options = SessionOptions { progress: interfere, ..Default::default() };
+                    let session = Session::new(options).unwrap();
+                    run(&session, &table, optimize(&session)).unwrap_err()
+                }
+                Some(text) => {
+                    let options = SessionOptions { world: interfere, ..Default::default() };
+                    let name = format!("delta.`{}`", table.folder.display());
+                    sql(&mut Session::new(options).unwrap(), &text.replace("{t}", &name)).unwrap_err()
+                }
+            };
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{text:?} {commits:?}: {error}");
+            let log = |folder: &Path| names(&folder.join("_delta_log"));
+            assert_eq!(log(&table.folder), log(&other.path().join("t")), "{text:?} {commits:?}");
+            let mut expected = files_before;
+            expected.extend(names(&other.path().join("t")));
+            expected.retain(|name| name != "_delta_log" || commits.is_some());
+            expected.sort();
+            expected.dedup();
+            assert_eq!(names(&table.folder), expected, "{text:?} {commits:?}");
+            if let Some(new) = new {
+                assert_eq!(ids(&table), ids(&new), "{text:?} {commits:?}");
+            }
+        }
     }
 }
