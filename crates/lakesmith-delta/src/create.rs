@@ -251,26 +251,39 @@ fn same_field(specified: &Field, existing: &Field) -> bool {
 /// checkpoint of another table would be taken for the new one's.
 ///
 /// # Errors
-/// Usage if there are, `Unavailable` from the storage.
+/// Usage if there are and no first version, `Unavailable` from the storage.
 pub async fn check_room(store: &Store, root: &Location) -> Result<()> {
-    let (mut listed, mut left_in_log) = (store.list_stream(root), None);
+    let (mut listed, mut in_the_way) = (store.list_stream(root), None);
     while let Some(info) = listed.next().await {
         let info = info?;
         let inside = info.location.relative_to(root).unwrap_or_default();
         match inside.strip_prefix("_delta_log/") {
             // Another writer was faster; the put finds that out.
             Some(name) if name == commit_name(0) => return Ok(()),
-            Some(_) => left_in_log = Some(inside.to_owned()),
-            None => return Err(no_room(root, inside)),
+            // What another writer begins, or what a killed one left.
+            Some(name) if is_begun(name) => {}
+            Some(_) => in_the_way = Some(inside.to_owned()),
+            None => {
+                in_the_way = Some(inside.to_owned());
+                break;
+            }
         }
     }
-    match left_in_log {
-        // A folder that changes while it is listed may show the checksum of a version and not the version.
+    match in_the_way {
+        // A table that is made while its folder is listed may show its files and not its first version.
         Some(inside) if !store.exists(&root.join(&format!("_delta_log/{}", commit_name(0)))).await? => {
             Err(no_room(root, &inside))
         }
         _ => Ok(()),
     }
+}
+
+/// True for the hidden file of a log in which a write begins: no reader looks at it, nor at its checksum.
+fn is_begun(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix('.') else { return false };
+    // The checksum that Hadoop keeps beside a commit would be compared with the new one.
+    let is_checksum = rest.ends_with(".crc") && rest.starts_with(|c: char| c.is_ascii_digit());
+    !is_checksum && !rest.contains('/')
 }
 
 fn no_room(root: &Location, inside: &str) -> Error {

@@ -131,13 +131,30 @@ async fn the_first_version_is_made_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_is_made_only_where_nothing_lies() {
-    for left in ["stray.parquet", "_delta_log/00000000000000000000.crc", "_delta_log/00000000000000000007.json"] {
+    const COMMIT: &str = "_delta_log/00000000000000000000.json";
+    for (left, stands_in_the_way) in [
+        ("stray.parquet", true),
+        (".hidden", true),
+        ("_delta_log/00000000000000000000.crc", true),
+        ("_delta_log/.00000000000000000000.json.crc", true),
+        ("_delta_log/00000000000000000007.json", true),
+        ("_delta_log/_sidecars/x.parquet", true),
+        // Writes of others that have begun, ours and Spark's.
+        ("_delta_log/.0123456789abcdef0123456789abcdef.lakesmith-tmp", false),
+        ("_delta_log/.00000000000000000000.json.6b3c.tmp", false),
+        ("_delta_log/..00000000000000000000.json.6b3c.tmp.crc", false),
+    ] {
         let root = Location::parse("memory:///new").unwrap();
         let store = Store::from_object_store(std::sync::Arc::new(InMemory::new()), &root);
         check_room(&store, &root).await.unwrap();
         store.put(&root.join(left), "x".into()).await.unwrap();
-        let error = check_room(&store, &root).await.unwrap_err();
-        assert_eq!(error.class_name(), "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "{left}");
+        let class = check_room(&store, &root).await.map_err(|e| e.class_name().to_owned());
+        let expected =
+            if stands_in_the_way { Err("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION".into()) } else { Ok(()) };
+        assert_eq!(class, expected, "{left}");
+        // Once there is a version, the put finds out who made it.
+        store.put(&root.join(COMMIT), "x".into()).await.unwrap();
+        check_room(&store, &root).await.unwrap();
     }
 }
 
