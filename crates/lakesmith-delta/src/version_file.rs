@@ -2,7 +2,7 @@
 //! DROP TABLE and CREATE TABLE, is another table's, and nothing of the old one may be committed to it.
 
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_storage::{Location, Store};
+use lakesmith_storage::{Location, ObjectInfo, Store};
 
 use crate::log_files::LOG_FOLDER;
 
@@ -18,6 +18,11 @@ pub(crate) struct VersionFile {
 }
 
 impl VersionFile {
+    /// As it was listed.
+    pub(crate) fn of(info: &ObjectInfo) -> Self {
+        Self { name: info.location.file_name().to_owned(), size: info.size, modified_ms: info.modified_ms }
+    }
+
     /// Checks that the log of the table at `root` still holds the file as it was.
     ///
     /// # Errors

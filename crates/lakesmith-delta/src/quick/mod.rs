@@ -354,11 +354,7 @@ impl DirectReader {
             checkpoint_version: segment.checkpoint.as_ref().map(|(version, _)| *version),
             // Such a log goes to the kernel.
             empty_commit: None,
-            file: segment.own.as_ref().map(|commit| VersionFile {
-                name: commit.info.location.file_name().to_owned(),
-                size: commit.info.size,
-                modified_ms: commit.info.modified_ms,
-            }),
+            file: segment.file().map(VersionFile::of),
             view: LogView::default(),
         };
         let schema = state.schema()?;

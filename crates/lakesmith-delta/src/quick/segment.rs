@@ -39,6 +39,14 @@ pub(crate) struct Segment {
     pub commits: Vec<CommitFile>,
 }
 
+impl Segment {
+    /// The file that gives the version: its commit, or the checkpoint that stands for it.
+    pub(crate) fn file(&self) -> Option<&ObjectInfo> {
+        let checkpoint = self.checkpoint.as_ref().filter(|(version, _)| *version == self.version);
+        self.own.as_ref().map(|commit| &commit.info).or_else(|| checkpoint?.1.files().first())
+    }
+}
+
 /// A listing of the log's folder, sorted by meaning.
 pub(crate) struct LogListing {
     pub all: Vec<ObjectInfo>,
