@@ -10,6 +10,7 @@ use lakesmith_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use crate::actions::{Metadata, Protocol};
+use crate::clustering::CLUSTERING_DOMAIN;
 use crate::features;
 use crate::properties::FileUse;
 use crate::winners::Winner;
@@ -69,6 +70,10 @@ pub(crate) fn check(protocol: &Protocol, metadata: &Metadata, winner: &Winner, o
         check_metadata(metadata, theirs, winner, own)?;
     }
     check_files(winner, own)?;
+    // Keys are named in the domain and columns in the metadata: both by one commit, or they may not fit.
+    if own.metadata && winner.summary.domains_changed.iter().any(|domain| domain == CLUSTERING_DOMAIN) {
+        return Err(metadata_changed(winner, "it changed the clustering keys"));
+    }
     match winner.summary.domains_changed.iter().find(|domain| own.domains.contains(domain)) {
         None => Ok(()),
         Some(domain) => Err(with_winner(

@@ -133,3 +133,17 @@ fn two_changes_of_one_domain_are_a_conflict() {
     assert_eq!(run(&["delta.clustering"]).as_deref(), Some("DELTA_CONCURRENT_TRANSACTION"));
     assert_eq!((run(&["other"]), run(&[])), (None, None));
 }
+
+#[test]
+fn a_change_of_the_metadata_rides_over_no_new_clustering_keys() {
+    let mut winner = Winner::default();
+    winner.summary.domains_changed = ["delta.clustering".to_owned()].into();
+    let run = |winner: &Winner, own: OwnChanges| class(check(&protocol(&[]), &metadata(&[]), winner, &own));
+    let own = || OwnChanges { metadata: true, ..OwnChanges::default() };
+    assert_eq!(run(&winner, own()).as_deref(), Some("DELTA_METADATA_CHANGED"));
+    let replacing = OwnChanges { files: FileUse::Removed, domains: vec!["delta.clustering".into()], ..own() };
+    assert_eq!(run(&winner, replacing).as_deref(), Some("DELTA_METADATA_CHANGED"));
+    assert_eq!(run(&winner, OwnChanges::default()), None);
+    winner.summary.domains_changed = ["delta.rowTracking".to_owned()].into();
+    assert_eq!(run(&winner, own()), None);
+}
