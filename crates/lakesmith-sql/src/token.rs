@@ -87,7 +87,8 @@ pub(crate) fn tokenize(text: &str) -> Result<Vec<Token>> {
     let mut offsets = Offsets { text, offset: 0, place: Place { line: 1, column: 1 } };
     let mut tokens: Vec<Token> = Vec::with_capacity(raw.len());
     for item in raw {
-        let (start, end) = (offsets.of(place(item.span.start)), offsets.of(place(item.span.end)));
+        let (mut start, end) = (offsets.of(place(item.span.start)), offsets.of(place(item.span.end)));
+        let mut start_place = place(item.span.start);
         let kind = match item.token {
             Raw::Whitespace(_) | Raw::EOF => continue,
             Raw::Word(word) => Kind::Word {
@@ -95,26 +96,31 @@ pub(crate) fn tokenize(text: &str) -> Result<Vec<Token>> {
                 value: if word.quote_style.is_some() { word.value.replace("``", "`") } else { word.value },
             },
             Raw::Number(..) => Kind::Number,
-            Raw::SingleQuotedString(body) => Kind::Text(string(text, &mut tokens, start, &body, '\'')),
-            Raw::DoubleQuotedString(body) => Kind::Text(string(text, &mut tokens, start, &body, '"')),
+            Raw::SingleQuotedString(body) | Raw::DoubleQuotedString(body) => {
+                let quote = if text[start..].starts_with('"') { '"' } else { '\'' };
+                match take_raw_prefix(text, &mut tokens, start) {
+                    None => Kind::Text(unescape(&body, quote)),
+                    Some(_) if body.contains(quote) => {
+                        let message = "a raw string can't hold the quote that it stands in; use the other one";
+                        return Err(syntax_error(start_place, message));
+                    }
+                    Some(prefix) => {
+                        (start, start_place) = (prefix.start, prefix.place);
+                        Kind::Text(body)
+                    }
+                }
+            }
             Raw::HexStringLiteral(digits) if text[start..].starts_with(['x', 'X']) => Kind::Hex(digits),
             _ => Kind::Symbol,
         };
-        // A raw string starts at its prefix, which `string` took away.
-        tokens.push(Token { kind, start, end, place: place(item.span.start), end_place: place(item.span.end) });
+        tokens.push(Token { kind, start, end, place: start_place, end_place: place(item.span.end) });
     }
     Ok(tokens)
 }
 
-/// Value of a string literal; in `r'…'` the tokenizer sees the name `r` before it, and backslashes stand for themselves.
-fn string(text: &str, before: &mut Vec<Token>, start: usize, body: &str, quote: char) -> String {
-    let is_raw = before.last().is_some_and(|t| t.end == start && text[t.start..t.end].eq_ignore_ascii_case("r"));
-    if is_raw {
-        before.pop();
-        body.to_owned()
-    } else {
-        unescape(body, quote)
-    }
+/// The `r` of `r'…'`, in which backslashes stand for themselves; the tokenizer takes it for a name before the string.
+fn take_raw_prefix(text: &str, before: &mut Vec<Token>, start: usize) -> Option<Token> {
+    before.pop_if(|t| t.end == start && text[t.start..t.end].eq_ignore_ascii_case("r"))
 }
 
 fn place(location: Location) -> Place {
@@ -184,6 +190,11 @@ mod tests {
         let tokens = tokenize(r"'it''s \'x\'' r'a\nb' X'0aF'").unwrap();
         let kinds: Vec<Kind> = tokens.into_iter().map(|t| t.kind).collect();
         assert_eq!(kinds, [Kind::Text("it's 'x'".into()), Kind::Text(r"a\nb".into()), Kind::Hex("0aF".into())]);
+        // What is cut out of the text means the same.
+        assert_eq!(words(r#"x RLIKE r'\d' OR R"\w" = r"#), ["x", "RLIKE", r"r'\d'", "OR", r#"R"\w""#, "=", "r"]);
+        for text in [r"r'a\'b'", "r'a''b'"] {
+            assert_eq!(tokenize(text).unwrap_err().class_name(), "PARSE_SYNTAX_ERROR", "{text}");
+        }
     }
 
     #[test]

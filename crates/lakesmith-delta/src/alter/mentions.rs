@@ -13,13 +13,17 @@ enum Token {
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut chars = text.chars().peekable();
+    let mut after_space = true;
     while let Some(c) = chars.next() {
+        let apart = std::mem::replace(&mut after_space, c.is_whitespace());
         match c {
             c if c.is_whitespace() => {}
             '\'' | '"' => {
+                let is_r = |token: &mut Token| matches!(token, Token::Name(name) if name.eq_ignore_ascii_case("r"));
+                let is_raw = !apart && tokens.pop_if(is_r).is_some();
                 while let Some(inner) = chars.next() {
                     match inner {
-                        '\\' => drop(chars.next()),
+                        '\\' if !is_raw => drop(chars.next()),
                         end if end == c => break,
                         _ => {}
                     }
@@ -89,6 +93,9 @@ mod tests {
             ("`i d` > 0", "i d", true),
             ("x = 'id'", "id", false),
             ("x = \"it\\\" id\"", "id", false),
+            (r"x = r'it\' || id || 'x'", "id", true),
+            (r"x = r'it\' || id || 'x'", "r", false),
+            (r"x RLIKE R'\d' and id > 1", "id", true),
             ("s . x IS NOT NULL and id <> 5", "s", true),
             ("s . x IS NOT NULL and id <> 5", "s.x", true),
             ("s . x IS NOT NULL and id <> 5", "s.y", false),
