@@ -8,16 +8,18 @@ use std::sync::Arc;
 use delta_kernel::scan::StatsOptions;
 use lakesmith_core::layout::OrderKey;
 use lakesmith_core::plan::KeyBounds;
-use lakesmith_core::table::{ColumnBounds, FileId, FileTable};
+use lakesmith_core::table::{ColumnBounds, FileId, FileTable, TableState};
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::{Location, Store};
 use serde::de::MapAccess;
 use serde_json::Value;
 
-use crate::bound_values::{value, widened};
+use crate::alter::was_float;
+use crate::bound_values::{highest, lowest, value};
 use crate::file_rows::each_statistics;
 use crate::log_state::DeltaTable;
 use crate::schema::find_column;
+use crate::stats::physical_field;
 use crate::stats_text::{Keep, Node, Part, plant, read as read_text};
 use crate::{engine, load};
 
@@ -31,13 +33,14 @@ pub async fn key_bounds(
     table: &DeltaTable,
     keys: &[OrderKey],
 ) -> Result<Vec<KeyBounds>> {
-    let bounds = column_bounds(store, root, table, keys).await?;
+    let files: Vec<FileId> = (0..table.state.files.len() as u32).map(FileId).collect();
+    let bounds = column_bounds(store, root, table, keys, &files).await?;
     let both =
         |column: ColumnBounds| column.low.into_iter().zip(column.high).map(|(low, high)| low.zip(high)).collect();
     Ok(bounds.into_iter().map(both).collect())
 }
 
-/// What the statistics say of each of `columns` in the files of `table`, whose log is read once.
+/// What the statistics say of each of `columns` in `files` of `table`, in their order; the log is read once.
 ///
 /// # Errors
 /// As [`key_bounds`].
@@ -46,13 +49,18 @@ pub async fn column_bounds(
     root: &Location,
     table: &DeltaTable,
     columns: &[OrderKey],
+    files: &[FileId],
 ) -> Result<Vec<ColumnBounds>> {
-    if columns.is_empty() || table.state.files.is_empty() {
-        return Ok(vec![ColumnBounds::unknown(table.state.files.len()); columns.len()]);
+    if columns.is_empty() || files.is_empty() {
+        return Ok(vec![ColumnBounds::unknown(files.len()); columns.len()]);
     }
-    let (state, keys) = (Arc::clone(&table.state), columns.to_vec());
+    let (state, keys, count) = (Arc::clone(&table.state), columns.to_vec(), files.len());
+    let mut places = vec![None; state.files.len()];
+    for (place, file) in (0..).zip(files) {
+        places[file.0 as usize] = Some(place);
+    }
     read(store, root, table, move |scan| {
-        let mut collector = Collector::new(&state.files, &keys);
+        let mut collector = Collector::new(&state, &keys, &places, count);
         scan(&mut |path, stats| collector.take(path, stats))?;
         Ok((collector.bounds, collector.lacks_text))
     })
@@ -126,6 +134,10 @@ async fn read<T: Send + 'static>(
 struct Collector<'a> {
     files: &'a FileTable,
     keys: &'a [OrderKey],
+    /// Keys that were FLOAT once.
+    floats: Vec<bool>,
+    /// The place of each file among those that are asked for.
+    places: &'a [Option<u32>],
     tree: Vec<(String, Node)>,
     bounds: Vec<ColumnBounds>,
     next: usize,
@@ -135,28 +147,32 @@ struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    fn new(files: &'a FileTable, keys: &'a [OrderKey]) -> Self {
+    fn new(state: &'a TableState, keys: &'a [OrderKey], places: &'a [Option<u32>], count: usize) -> Self {
         let mut tree = Vec::new();
         for (place, key) in keys.iter().enumerate() {
             plant(&mut tree, &key.path, place);
         }
-        let bounds = vec![ColumnBounds::unknown(files.len()); keys.len()];
-        Self { files, keys, tree, bounds, next: 0, by_path: None, lacks_text: false }
+        let floats = keys.iter().map(|key| physical_field(&state.schema, &key.path).is_some_and(was_float)).collect();
+        let bounds = vec![ColumnBounds::unknown(count); keys.len()];
+        Self { files: &state.files, keys, floats, places, tree, bounds, next: 0, by_path: None, lacks_text: false }
     }
 
     fn take(&mut self, path: &str, stats: Option<&str>) -> Result<()> {
         let row = self.row(path)?;
+        let Some(place) = self.places[row] else { return Ok(()) };
         let file = self.files.get(FileId(row as u32));
         let Some(text) = stats else {
             self.lacks_text |= file.rows.is_some();
             return Ok(());
         };
         let Some(found) = Found::in_text(text, &self.tree, self.keys.len()) else { return Ok(()) };
+        let row = place as usize;
         for (place, key) in self.keys.iter().enumerate() {
+            let was_float = self.floats[place];
             let bound = |value_of: &Option<Value>| value(&key.data_type, value_of.as_ref()?);
             let column = &mut self.bounds[place];
-            column.low[row] = bound(&found.low[place]);
-            column.high[row] = bound(&found.high[place]).map(widened);
+            column.low[row] = bound(&found.low[place]).map(|min| lowest(min, was_float));
+            column.high[row] = bound(&found.high[place]).map(|max| highest(max, was_float));
             column.nulls[row] = found.nulls[place].as_ref().and_then(Value::as_u64);
         }
         Ok(())

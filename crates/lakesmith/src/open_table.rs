@@ -67,12 +67,12 @@ impl Table {
         lakesmith_delta::input_files(&self.table, &self.root, ids)
     }
 
-    /// What the metadata says of the columns, file by file; the metadata is read once for all of them.
+    /// What the metadata says of the columns in `files`, in their order; the metadata is read once for all of them.
     ///
     /// # Errors
     /// Corrupt if it no longer gives the same files, those of the storage.
-    pub async fn column_bounds(&self, columns: &[OrderKey]) -> Result<Vec<ColumnBounds>> {
-        lakesmith_delta::column_bounds(&self.store, &self.root, &self.table, columns).await
+    pub async fn column_bounds(&self, columns: &[OrderKey], files: &[FileId]) -> Result<Vec<ColumnBounds>> {
+        lakesmith_delta::column_bounds(&self.store, &self.root, &self.table, columns, files).await
     }
 
     /// The deleted rows of a file.

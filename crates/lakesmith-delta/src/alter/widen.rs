@@ -14,6 +14,13 @@ use crate::schema_text::{sql_type, type_name};
 
 const TYPE_CHANGES: &str = "delta.typeChanges";
 
+/// True if the field was FLOAT once: older files hold such values, and their statistics are written as such.
+pub(crate) fn was_float(field: &Field) -> bool {
+    let changes = field.metadata.get(TYPE_CHANGES).and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let is_float = |change: &Value| change["fromType"] == "float";
+    changes.as_ref().and_then(Value::as_array).is_some_and(|changes| changes.iter().any(is_float))
+}
+
 /// Checks that the column may get the type.
 pub(super) fn check(draft: &mut Draft<'_>, path: &[String], field: &Field, to: &DataType) -> Result<()> {
     let from = &field.data_type;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use datafusion::common::pruning::PruningStatistics;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result, ScalarValue, internal_err};
 use datafusion::functions::core::getfield::GetFieldFunc;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
@@ -25,6 +25,9 @@ use crate::spark::float_order;
 
 /// Joins the names of a nested column; no name holds it.
 const NESTED: char = '\0';
+
+/// Bounds held at once: of one column in so many files, or of more columns in fewer; the metadata is read once for each lot.
+const BOUNDS_AT_ONCE: usize = 4 << 20;
 
 /// Values of an IN list that are looked for in bounds one by one.
 const LISTED_VALUES_MAX: usize = 200;
@@ -181,10 +184,12 @@ async fn by_bounds(
             None => keys.extend(leaf(columns, field.name()).map(|key| (field, key))),
         }
     }
-    let wanted: Vec<OrderKey> = keys.iter().map(|(_, key)| key.clone()).collect();
-    let bounds = table.column_bounds(&wanted).await.map_err(crate::failure::external)?;
-    for ((field, _), bounds) in keys.into_iter().zip(bounds) {
-        known.columns.insert(field.name().clone(), of_bounds(&bounds, files, field.data_type()));
+    for lot in keys.chunks((BOUNDS_AT_ONCE / files.len().max(1)).max(1)) {
+        let wanted: Vec<OrderKey> = lot.iter().map(|(_, key)| key.clone()).collect();
+        let bounds = table.column_bounds(&wanted, files).await.map_err(crate::failure::external)?;
+        for ((field, _), bounds) in lot.iter().zip(bounds) {
+            known.columns.insert(field.name().clone(), of_bounds(bounds, field.data_type()));
+        }
     }
     Ok(predicate.prune(&known).ok())
 }
@@ -200,14 +205,11 @@ impl Leaves<'_> {
     fn flatten(&mut self, filter: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
         filter
             .transform_down(|expr| {
-                if let Some(inner) = float_order::inner(&expr) {
-                    return Ok(Transformed::yes(inner));
-                }
-                Ok(match self.name(&expr) {
-                    Some(name) => {
-                        Transformed::new(self.leaf(name), true, datafusion::common::tree_node::TreeNodeRecursion::Jump)
-                    }
-                    None => Transformed::no(expr),
+                let inner = float_order::inner(&expr);
+                let bare = inner.as_ref().unwrap_or(&expr);
+                Ok(match self.name(bare) {
+                    Some(name) => Transformed::new(self.leaf(name), true, TreeNodeRecursion::Jump),
+                    None => Transformed::new_transformed(Arc::clone(bare), inner.is_some()),
                 })
             })
             .data()
@@ -343,14 +345,14 @@ fn partition_values(table: &Table, files: &[FileId], index: usize, data_type: &A
     KnownColumn { min: values(-0.0), max: values(0.0), nulls: Some(Arc::new(nulls)) }
 }
 
-fn of_bounds(bounds: &ColumnBounds, files: &[FileId], data_type: &ArrowType) -> KnownColumn {
+fn of_bounds(bounds: ColumnBounds, data_type: &ArrowType) -> KnownColumn {
     let floats = matches!(data_type, ArrowType::Float32 | ArrowType::Float64);
-    let low = files.iter().map(|id| {
-        let value = bounds.low[id.0 as usize].clone().filter(|v| !matches!(v, Scalar::Double(v) if v.is_nan()))?;
+    let low = bounds.low.into_iter().map(|value| {
+        let value = value.filter(|v| !matches!(v, Scalar::Double(v) if v.is_nan()))?;
         scalar(&with_zero(value, -0.0), data_type)
     });
-    let high = files.iter().map(|id| scalar(bounds.high[id.0 as usize].as_ref()?, data_type));
-    let nulls: UInt64Array = files.iter().map(|id| bounds.nulls[id.0 as usize]).collect();
+    let high = bounds.high.iter().map(|value| scalar(value.as_ref()?, data_type));
+    let nulls: UInt64Array = bounds.nulls.into_iter().collect();
     KnownColumn {
         min: array(low, data_type),
         // NaN is greater than everything, and some writers leave it out of their bounds.

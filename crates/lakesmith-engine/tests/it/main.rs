@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
 
 mod asking;
+mod crafted;
 mod golden;
 mod meaning;
 mod operands;
