@@ -66,8 +66,8 @@ enum Targets {
     Stages(Vec<BTreeSet<Location>>),
     /// Each one is judged by the rule right before it goes.
     Judged(Box<Judged>),
-    /// Everything of the table at this place.
-    Dropped(Location),
+    /// Everything of a table.
+    Dropped(dropped::Dropped),
     /// This folder and those below it, as far as they hold nothing.
     EmptyFolders(Location),
 }
@@ -286,7 +286,7 @@ pub async fn sweep_with(
             Ok(())
         }
         Targets::Judged(judged) => sweep_judged(store, *judged, cancel, each).await,
-        Targets::Dropped(root) => dropped::sweep_dropped(store, &root, cancel, each).await,
+        Targets::Dropped(found) => dropped::sweep_dropped(store, found, cancel, each).await,
         Targets::EmptyFolders(root) => dropped::remove_empty(store, &root, each).await,
     }
 }

@@ -1,6 +1,8 @@
 //! Emptying the folder of a dropped table.
 //!
-//! The log goes last, so that a drop that was interrupted leaves a table that can be named, and dropped again.
+//! The log goes last, so that a drop that was interrupted leaves a table that can be named, and dropped again. What comes
+//! into the folder after the plan was made stays, and then the log does, too: it may be somebody else's, or a new table of
+//! the same name.
 
 use futures::TryStreamExt as _;
 use lakesmith_core::plan::sweep::Guards;
@@ -9,7 +11,7 @@ use lakesmith_core::{Error, ErrorKind, Result};
 use super::{JUDGED_BATCH, LOG_FOLDER, SweepPlan, Swept, SweptOutcome, Target, Targets, delete_batch, delete_folder};
 use crate::control::Cancel;
 use crate::location::{Location, Scheme};
-use crate::store::Store;
+use crate::store::{ObjectInfo, Store};
 
 /// Listings of one folder: what a writer adds meanwhile is not chased for ever.
 const ROUNDS: usize = 3;
@@ -43,10 +45,11 @@ impl SweepPlan {
             )
             .with("path", root));
         }
-        let mut guards = Guards::default();
+        let (mut guards, mut newest_ms) = (Guards::default(), None);
         let mut listed = store.list_stream(root);
         while let Some(object) = listed.try_next().await? {
             guards.note(object.location.relative_to(root).unwrap_or_default());
+            newest_ms = newest_ms.max(Some(object.modified_ms));
         }
         if let Some((folder, reason)) = guards.iter().next() {
             return Err(Error::new(
@@ -59,7 +62,7 @@ impl SweepPlan {
             .with("path", root.join(folder))
             .with("table", root));
         }
-        Ok(SweepPlan { targets: Targets::Dropped(root.clone()) })
+        Ok(SweepPlan { targets: Targets::Dropped(Dropped { root: root.clone(), newest_ms, guards }) })
     }
 
     /// The folder and those below it, each only if it holds nothing: what a dropped database leaves on a local disk.
@@ -68,43 +71,71 @@ impl SweepPlan {
     }
 }
 
+/// The folder of a dropped table as its plan found it.
+#[derive(Debug, Clone)]
+pub(super) struct Dropped {
+    root: Location,
+    /// When the newest object was written, by the storage's own clock; `None` if there was none.
+    newest_ms: Option<i64>,
+    guards: Guards,
+}
+
+impl Dropped {
+    /// True if the object is not the plan's; tells `each` so.
+    fn came_later(&self, store: &Store, object: &ObjectInfo, each: &mut Each<'_>) -> Result<bool> {
+        let path = object.location.relative_to(&self.root).unwrap_or_default();
+        if Some(object.modified_ms) <= self.newest_ms && self.guards.covers(path).is_none() {
+            return Ok(false);
+        }
+        let reason = "it came into the folder while the table was being dropped";
+        each(Target::new(store, object.location.clone(), None)?.swept(SweptOutcome::Failed(reason.to_owned())))?;
+        Ok(true)
+    }
+
+    fn is_log(&self, object: &ObjectInfo) -> bool {
+        let path = object.location.relative_to(&self.root).unwrap_or_default();
+        path.strip_prefix(LOG_FOLDER).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+type Each<'a> = dyn FnMut(Swept) -> Result<()> + 'a;
+
 pub(super) async fn sweep_dropped(
     store: &Store,
-    root: &Location,
+    mut dropped: Dropped,
     cancel: &Cancel,
     each: &mut dyn FnMut(Swept) -> Result<()>,
 ) -> Result<()> {
-    for log in [false, true] {
-        if !empty(store, root, log, cancel, each).await? {
-            return Ok(());
-        }
+    if empty(store, &mut dropped, cancel, each).await? && empty_log(store, &dropped, cancel, each).await? {
+        remove_empty(store, &dropped.root, each).await?;
     }
-    remove_empty(store, root, each).await
+    Ok(())
 }
 
-/// Deletes the objects of the log, or all others; false if something stays.
-async fn empty(
-    store: &Store,
-    root: &Location,
-    log: bool,
-    cancel: &Cancel,
-    each: &mut dyn FnMut(Swept) -> Result<()>,
-) -> Result<bool> {
-    let in_log = |location: &Location| {
-        let path = location.relative_to(root).unwrap_or_default();
-        path == LOG_FOLDER || path.strip_prefix(LOG_FOLDER).is_some_and(|rest| rest.starts_with('/'))
-    };
+/// Deletes all objects but the log's; false if something stays.
+async fn empty(store: &Store, dropped: &mut Dropped, cancel: &Cancel, each: &mut Each<'_>) -> Result<bool> {
     let mut all_gone = true;
     for _ in 0..ROUNDS {
-        let mut listed = store.list_stream(root);
+        // A folder may be somebody else's by what is listed last.
+        let mut listed = store.list_stream(&dropped.root);
+        while let Some(object) = listed.try_next().await? {
+            dropped.guards.note(object.location.relative_to(&dropped.root).unwrap_or_default());
+        }
+        let mut listed = store.list_stream(&dropped.root);
         let (mut found, mut batch) = (false, Vec::new());
         let mut end = false;
         while !end {
             match listed.try_next().await? {
-                Some(object) if in_log(&object.location) == log => {
-                    batch.push(Target::new(store, object.location, None)?);
+                Some(object) => {
+                    dropped.guards.note(object.location.relative_to(&dropped.root).unwrap_or_default());
+                    if dropped.is_log(&object) {
+                        continue;
+                    }
+                    match dropped.came_later(store, &object, each)? {
+                        true => all_gone = false,
+                        false => batch.push(Target::new(store, object.location, None)?),
+                    }
                 }
-                Some(_) => {}
                 None => end = true,
             }
             if batch.len() >= JUDGED_BATCH || (end && !batch.is_empty()) {
@@ -120,6 +151,27 @@ async fn empty(
         if !found || !all_gone {
             return Ok(all_gone);
         }
+    }
+    Ok(all_gone)
+}
+
+/// Deletes the log as it is before its first file goes: once its versions are gone, a new table may begin there.
+async fn empty_log(store: &Store, dropped: &Dropped, cancel: &Cancel, each: &mut Each<'_>) -> Result<bool> {
+    let mut log = store.list(&dropped.root.join(LOG_FOLDER)).await?;
+    let mut all_gone = true;
+    for object in &log {
+        all_gone &= !dropped.came_later(store, object, each)?;
+    }
+    while all_gone && !log.is_empty() {
+        cancel.check()?;
+        let rest = log.split_off(log.len().min(JUDGED_BATCH));
+        let batch = log.into_iter().map(|object| Target::new(store, object.location, None)).collect::<Result<_>>()?;
+        delete_batch(store, batch, &mut |swept| {
+            all_gone &= swept.outcome == SweptOutcome::Gone;
+            each(swept)
+        })
+        .await?;
+        log = rest;
     }
     Ok(all_gone)
 }
@@ -186,6 +238,44 @@ mod tests {
             let error = runtime.block_on(SweepPlan::dropped_table(&store, &root, &proof(&root))).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Retention, "{inside}");
         }
+    }
+
+    #[test]
+    fn what_came_since_the_plan_stays_and_the_log_with_it() {
+        let later = ["new.parquet", "sub/_delta_log/0.json", "_delta_log/1.json", "metadata/v1.metadata.json"];
+        for (bucket, inside) in ["later-file", "later-table", "later-commit", "later-iceberg"].into_iter().zip(later) {
+            let (store, root, runtime) = store(bucket, &["_delta_log/0.json", "a.parquet"]);
+            let plan = runtime.block_on(SweepPlan::dropped_table(&store, &root, &proof(&root))).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            runtime.block_on(store.put(&root.join(inside), "x".into())).unwrap();
+            let report = runtime.block_on(sweep(&store, plan)).unwrap();
+            assert_eq!(report.deleted, [root.join("a.parquet")], "{inside}");
+            assert_eq!(report.failed.len(), 1, "{inside}: {report:?}");
+            assert_eq!(report.failed[0].0, root.join(inside));
+            assert_eq!(runtime.block_on(store.list(&root)).unwrap().len(), 2, "{inside}");
+        }
+    }
+
+    #[test]
+    fn an_older_file_of_a_table_that_was_moved_in_stays() {
+        let (here, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::create_dir_all(other.path().join("_delta_log")).unwrap();
+        for name in ["a.parquet", "_delta_log/0.json"] {
+            std::fs::write(other.path().join(name), "x").unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let root = Location::from_local_path(&here.path().join("t")).unwrap();
+        let store = Store::open(&root, &StoreOptions::default()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for name in ["_delta_log/0.json", "b.parquet"] {
+            runtime.block_on(store.put(&root.join(name), "x".into())).unwrap();
+        }
+        let plan = runtime.block_on(SweepPlan::dropped_table(&store, &root, &proof(&root))).unwrap();
+        std::fs::rename(other.path(), here.path().join("t/moved")).unwrap();
+        let report = runtime.block_on(sweep(&store, plan)).unwrap();
+        assert_eq!(report.deleted, [root.join("b.parquet")]);
+        assert!(here.path().join("t/moved/a.parquet").exists() && here.path().join("t/_delta_log/0.json").exists());
+        std::fs::create_dir_all(other.path()).unwrap();
     }
 
     #[test]
