@@ -151,7 +151,7 @@ pub fn check_writable(table: &DeltaTable) -> Result<()> {
 ///
 /// # Errors
 /// `Unsupported` as [`check_writable`].
-pub(crate) fn check_features(table: &DeltaTable) -> Result<()> {
+pub fn check_features(table: &DeltaTable) -> Result<()> {
     check(&table.state)
 }
 

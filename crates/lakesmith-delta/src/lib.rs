@@ -68,7 +68,7 @@ pub use checkpoint::{CheckpointInfo, WrittenCheckpoint, write_checkpoint};
 pub use clustering::{schema_spelling, set_clustering};
 pub use commit::{CommitContext, CommitResult, Committed, commit};
 pub use create::{check_room, check_same_table, create, new_table, replace_table};
-pub use features::{check_writable, with_features};
+pub use features::{check_features, check_writable, with_features};
 pub use history::history;
 pub use last_checkpoint::configuration_digest;
 pub use load::{Needs, load};

@@ -12,7 +12,7 @@ use lakesmith_core::table::{
     FileId, GroupEdit, LeftOut, NewFile, OperationInfo, RewriteOutcome, RewriteTask, VersionEdit, WriteSpec,
 };
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_delta::{CommitContext, CommitResult, DeltaTable, Needs};
+use lakesmith_delta::{CommitResult, DeltaTable, Needs};
 use lakesmith_exec::{LocalExecutor, RewriteControl};
 use lakesmith_storage::{Location, Store, SweepPlan, UncommittedProof, free_bytes, sweep};
 
@@ -153,12 +153,7 @@ impl Drive<'_> {
             self.sweep(worth.into_iter().flat_map(outputs).collect(), UncommittedProof::never_tried());
             return Err(error);
         }
-        let context = CommitContext {
-            world: self.session.options.world.as_ref(),
-            cancel: &self.session.options.cancel,
-            engine_info: ENGINE_INFO.to_string(),
-            timeout_ms: self.limits.commit_timeout_ms,
-        };
+        let context = self.session.commit_context(Some(self.limits.commit_timeout_ms))?;
         let commit = lakesmith_delta::commit(self.store, self.root, base, &edit, None, &context);
         match self.session.runtime.block_on(commit) {
             CommitResult::Committed(committed) => {

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use lakesmith_core::op::{self, Operation, Report};
 use lakesmith_core::predicate::Expr;
 use lakesmith_core::{Error, Result};
+use lakesmith_delta::CommitContext;
 use lakesmith_sql::Settings;
 use lakesmith_storage::{Cancel, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World};
 
 use crate::catalog::Catalog;
 use crate::catalog::statements::Current;
+use crate::drive::ENGINE_INFO;
 use crate::sql::SqlResult;
 use crate::{QueryEngine, Table, plan_file, run, sql};
 
@@ -176,6 +178,22 @@ impl Session {
     /// NotFound, Unsupported for a feature that can't be read, Corrupt, Unavailable.
     pub fn open_table(&self, root: &Location, at: op::TimeTravel) -> Result<Table> {
         Table::open(self, root, at)
+    }
+
+    /// What commits need; `timeout_ms` as the operation's own options have it, or else as `lakesmith.commitTimeout` does.
+    ///
+    /// # Errors
+    /// Usage for a setting that cannot be read.
+    pub(crate) fn commit_context(&self, timeout_ms: Option<u64>) -> Result<CommitContext<'_>> {
+        Ok(CommitContext {
+            world: self.options.world.as_ref(),
+            cancel: &self.options.cancel,
+            engine_info: ENGINE_INFO.to_string(),
+            timeout_ms: match timeout_ms {
+                Some(timeout_ms) => timeout_ms,
+                None => self.settings.limits()?.commit_timeout_ms,
+            },
+        })
     }
 
     /// Opens the storage that holds `root`.

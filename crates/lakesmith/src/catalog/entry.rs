@@ -34,6 +34,9 @@ pub(super) struct DatabaseEntry {
     /// COMMENT
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// Of the statement that made it: whose entry it is if two wrote one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 /// The folder of the tables' entries.
@@ -110,7 +113,7 @@ mod tests {
             "{\"lakesmithTable\":1,\"name\":\"Events\",\"location\":\"s3://b/e\"}\n"
         );
         assert_eq!(read_table(&text, &place).unwrap(), entry);
-        let entry = DatabaseEntry { name: "Db".into(), comment: None };
+        let entry = DatabaseEntry { name: "Db".into(), comment: None, id: Some("7".into()) };
         assert_eq!(read_database(&write_database(&entry).unwrap(), &place).unwrap(), entry);
     }
 

@@ -102,6 +102,15 @@ pub trait Catalog: Send + Sync {
     /// Usage (`TABLE_OR_VIEW_ALREADY_EXISTS`) if another table has the name, `Unavailable`.
     fn claim(&self, database: &Database, table: &CatalogTable) -> Result<()>;
 
+    /// Takes back a name that was given to a table that is not there, as after a creation that was interrupted; false if
+    /// nobody gave it.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Unsupported` for an entry of a later format.
+    fn disclaim(&self, _database: &Database, _name: &str) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Checks that nothing stands against dropping a table; nothing is changed.
     ///
     /// # Errors
@@ -111,6 +120,7 @@ pub trait Catalog: Send + Sync {
     /// Takes the name from a table, and deletes its files if it is managed.
     ///
     /// # Errors
-    /// `Retention` if its folder holds another table, `Unavailable` if something could not be deleted.
+    /// `Retention` if its folder holds another table, `Unsupported` if only another engine may drop it, `Unavailable` if
+    /// something could not be deleted.
     fn drop_table(&self, database: &Database, table: &CatalogTable) -> Result<()>;
 }

@@ -161,7 +161,7 @@ impl Session {
         }
         let root = table_ref::location(&self.settings.warehouse().location)?;
         let store = self.open(&root)?;
-        Ok(Arc::new(Warehouse::new(store, root, self.runtime.handle().clone())))
+        Ok(Arc::new(Warehouse::new(store, root, self.runtime.handle().clone(), Arc::clone(&self.options.world))))
     }
 }
 

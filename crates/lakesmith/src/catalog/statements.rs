@@ -48,23 +48,31 @@ fn rows(columns: &[&str]) -> Rows {
     Rows { columns: columns.iter().map(|c| (*c).to_owned()).collect(), rows: Vec::new() }
 }
 
-/// The catalog, the name of the database in it, and the database if it exists.
-fn find(session: &Session, parts: &[String]) -> Result<(Arc<dyn Catalog>, String, Option<Database>)> {
-    let (catalog, name) = session.namespace(parts)?;
-    let catalog = session.catalog(&catalog)?;
+/// A database's name in its catalog, and the database if it exists.
+struct Found {
+    catalog_name: String,
+    catalog: Arc<dyn Catalog>,
+    name: String,
+    database: Option<Database>,
+}
+
+fn find(session: &Session, parts: &[String]) -> Result<Found> {
+    let (catalog_name, name) = session.namespace(parts)?;
+    let catalog = session.catalog(&catalog_name)?;
     let database = catalog.database(&name)?;
-    Ok((catalog, name, database))
+    Ok(Found { catalog_name, catalog, name, database })
 }
 
 fn existing(session: &Session, parts: &[String]) -> Result<(Arc<dyn Catalog>, Database)> {
-    match find(session, parts)? {
-        (catalog, _, Some(database)) => Ok((catalog, database)),
-        (catalog, name, None) => Err(database_not_found(catalog.as_ref(), &name)),
+    let Found { catalog, name, database, .. } = find(session, parts)?;
+    match database {
+        Some(database) => Ok((catalog, database)),
+        None => Err(database_not_found(catalog.as_ref(), &name)),
     }
 }
 
 fn create_database(session: &Session, parts: &[String], if_not_exists: bool, comment: Option<&str>) -> Result<()> {
-    let (catalog, name, there) = find(session, parts)?;
+    let Found { catalog, name, database: there, .. } = find(session, parts)?;
     if there.is_none() {
         check_new(&name)?;
     }
@@ -81,8 +89,8 @@ fn create_database(session: &Session, parts: &[String], if_not_exists: bool, com
 }
 
 fn drop_database(session: &mut Session, parts: &[String], if_exists: bool, cascade: bool) -> Result<()> {
-    let (catalog, name, there) = find(session, parts)?;
-    let Some(database) = there else {
+    let Found { catalog_name, catalog, name, database } = find(session, parts)?;
+    let Some(database) = database else {
         return if if_exists { Ok(()) } else { Err(database_not_found(catalog.as_ref(), &name)) };
     };
     if database.name == DEFAULT_DATABASE {
@@ -117,8 +125,9 @@ fn drop_database(session: &mut Session, parts: &[String], if_exists: bool, casca
         catalog.drop_table(&database, &table)?;
     }
     catalog.drop_database(&database)?;
-    if session.current.database == database.name {
-        session.current = Current::default();
+    let current = &mut session.current;
+    if current.database == database.name && current.catalog.eq_ignore_ascii_case(&catalog_name) {
+        current.database = DEFAULT_DATABASE.to_owned();
     }
     Ok(())
 }
@@ -193,7 +202,11 @@ fn drop_table(session: &Session, table: &TableRef, if_exists: bool) -> Result<()
     let named = session.named(parts)?;
     match named.find()? {
         Some(found) => named.catalog.drop_table(named.database()?, &found),
-        None if if_exists => Ok(()),
-        None => Err(named.not_found()),
+        None => match named.database.as_ref().map(|database| named.catalog.disclaim(database, &named.table)) {
+            Some(Err(error)) => Err(error),
+            Some(Ok(true)) => Ok(()),
+            _ if if_exists => Ok(()),
+            _ => Err(named.not_found()),
+        },
     }
 }

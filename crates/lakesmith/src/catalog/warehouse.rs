@@ -12,9 +12,15 @@
 //! Tables that others made need no entry. CREATE TABLE writes one before the table's first version, so that of two
 //! who create a name in different places one wins.
 
+use std::sync::Arc;
+
 use futures::{StreamExt as _, TryStreamExt as _};
+use lakesmith_core::op::TimeTravel;
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_storage::{Children, DroppedTableProof, Location, NOTES_FOLDER, PutOutcome, Store, SweepPlan, sweep};
+use lakesmith_delta::Needs;
+use lakesmith_storage::{
+    Children, DroppedTableProof, Location, NOTES_FOLDER, PutOutcome, Store, SweepPlan, World, sweep,
+};
 use tokio::runtime::Handle;
 
 use super::entry::{
@@ -34,11 +40,12 @@ pub(crate) struct Warehouse {
     store: Store,
     root: Location,
     runtime: Handle,
+    world: Arc<dyn World>,
 }
 
 impl Warehouse {
-    pub(crate) fn new(store: Store, root: Location, runtime: Handle) -> Self {
-        Self { store, root, runtime }
+    pub(crate) fn new(store: Store, root: Location, runtime: Handle, world: Arc<dyn World>) -> Self {
+        Self { store, root, runtime, world }
     }
 
     async fn is_table(&self, folder: &Location) -> Result<bool> {
@@ -80,7 +87,9 @@ impl Warehouse {
     /// A table of a place of its own inside the warehouse would be found by its folder, too, and be taken for the
     /// warehouse's own once its name is gone.
     fn check_outside(&self, location: &Location) -> Result<()> {
-        if *location != self.root && location.relative_to(&self.root).is_none() {
+        let is_outside =
+            |location: &Location, root: &Location| location != root && location.relative_to(root).is_none();
+        if is_outside(location, &self.root) && is_outside(&followed(location), &followed(&self.root)) {
             return Ok(());
         }
         Err(Error::usage(
@@ -126,8 +135,19 @@ impl Warehouse {
             self.check_outside(&table.location)?;
             return Ok(None);
         }
+        self.check_known(&table.location).await?;
         let proof = DroppedTableProof { database: database.location.clone() };
         SweepPlan::dropped_table(&self.store, &table.location, &proof).await.map(Some)
+    }
+
+    /// A table of which we don't understand everything may have files that others still need, or a catalog that knows of
+    /// newer commits. A broken log says nothing, and is no reason to keep the table.
+    async fn check_known(&self, table: &Location) -> Result<()> {
+        match lakesmith_delta::load(&self.store, table, TimeTravel::Latest, Needs::default()).await {
+            Ok(table) => lakesmith_delta::check_features(&table),
+            Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Unavailable) => Err(error),
+            Err(_) => Ok(()),
+        }
     }
 
     async fn sweep(&self, plan: SweepPlan) -> Result<()> {
@@ -162,6 +182,17 @@ impl Warehouse {
         }
         Ok(None)
     }
+}
+
+/// The place that a local path leads to through links, as far as it exists; any other location as it is.
+fn followed(location: &Location) -> Location {
+    let Some(path) = location.local_path() else { return location.clone() };
+    let followed = path.ancestors().find_map(|ancestor| {
+        let real = ancestor.canonicalize().ok()?;
+        let rest = path.strip_prefix(ancestor).ok()?;
+        Location::from_local_path(&real.join(rest)).ok()
+    });
+    followed.unwrap_or_else(|| location.clone())
 }
 
 /// The name in this spelling, or the only one that differs in case.
@@ -214,9 +245,18 @@ impl Catalog for Warehouse {
                 return Ok(false);
             }
             let folder = self.root.join(&format!("{}{FOLDER_SUFFIX}", name.to_lowercase()));
-            let entry = DatabaseEntry { name: name.to_owned(), comment: comment.map(str::to_owned) };
-            let put = self.store.put_if_absent(&database_place(&folder), write_database(&entry)?.into()).await?;
-            Ok(put == PutOutcome::Created)
+            let (id, place) = (Some(self.world.new_uuid().to_string()), database_place(&folder));
+            let entry = DatabaseEntry { name: name.to_owned(), comment: comment.map(str::to_owned), id: id.clone() };
+            let put = self.store.put_if_absent(&place, write_database(&entry)?.into()).await;
+            if matches!(put, Ok(PutOutcome::Created)) {
+                return Ok(true);
+            }
+            // Ours may have landed although the storage's answer was lost, or that of the first of two tries.
+            match (self.read(&place).await, put) {
+                (Ok(Some(bytes)), _) if read_database(&bytes, &place).is_ok_and(|found| found.id == id) => Ok(true),
+                (_, Err(error)) => Err(error),
+                (found, Ok(_)) => found.map(|_| false),
+            }
         })
     }
 
@@ -294,6 +334,16 @@ impl Catalog for Warehouse {
             }
             let at = theirs.location.unwrap_or_else(|| "the database's own folder".to_owned());
             Err(table_exists(&database.name, &table.name).with("entry", place).with("location", at))
+        })
+    }
+
+    fn disclaim(&self, database: &Database, name: &str) -> Result<bool> {
+        self.runtime.block_on(async {
+            let place = table_place(&database.location, name);
+            let Some(bytes) = self.read(&place).await? else { return Ok(false) };
+            read_table(&bytes, &place)?;
+            self.forget(database, vec![place]).await?;
+            Ok(true)
         })
     }
 

@@ -1,17 +1,16 @@
 //! CREATE TABLE and REPLACE TABLE from column definitions, on a path or under a name.
 
-use lakesmith_core::op::{CreateTable, Replacing, Report, RewriteLimits, TimeTravel};
+use lakesmith_core::op::{CreateTable, Replacing, Report, TimeTravel};
 use lakesmith_core::plan::keys::reference_name;
 use lakesmith_core::table::OperationInfo;
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_delta::{CommitContext, DeltaTable, NewConfiguration};
+use lakesmith_delta::{DeltaTable, NewConfiguration};
 use lakesmith_storage::{Location, Store};
 
 use super::properties::commit;
 use super::{json_text, load};
 use crate::catalog::Target;
 use crate::catalog::names::{quoted, table_exists};
-use crate::drive::ENGINE_INFO;
 use crate::{Session, run, table_ref};
 
 /// Makes a table on a path.
@@ -36,6 +35,9 @@ pub(crate) fn by_name(session: &Session, parts: &[String], options: &CreateTable
     {
         return Err(table_exists(&database.name, &found.name).with("location", &found.location));
     }
+    if found.is_none() && options.replacing == Replacing::Only {
+        return Err(named.not_found());
+    }
     let is_there = found.is_some();
     let table = match found {
         Some(found) => found,
@@ -44,20 +46,16 @@ pub(crate) fn by_name(session: &Session, parts: &[String], options: &CreateTable
     let target = Target { root: table.location.clone(), name: Some(named.name_of(&table)) };
     let store = session.open(&target.root)?;
     run::watched(&store, &target, "create table", || {
-        let claim = || named.catalog.claim(database, &table);
+        let claim = || if is_there { Ok(()) } else { named.catalog.claim(database, &table) };
         let creation = Creation { session, store: &store, target: &target, options, claim: &claim };
         match existing(session, &store, &target.root, options)? {
-            Some(at) if is_there || table.managed => creation.meet(&at),
             // A table without the name: it gets it, if it is what was asked for.
-            Some(at) if options.replacing == Replacing::Never => {
+            Some(at) if !is_there && !table.managed && options.replacing == Replacing::Never => {
                 lakesmith_delta::check_same_table(&at, options)?;
                 claim()?;
                 Ok(Report::Done { version: at.state.version })
             }
-            Some(at) => {
-                claim()?;
-                creation.meet(&at)
-            }
+            Some(at) => creation.meet(&at),
             None => creation.make(),
         }
     })
@@ -69,7 +67,7 @@ struct Creation<'a> {
     store: &'a Store,
     target: &'a Target,
     options: &'a CreateTable,
-    /// Takes the name, right before the first version is written.
+    /// Takes the name, right before a version is written: what is refused leaves no name behind.
     claim: &'a dyn Fn() -> Result<()>,
 }
 
@@ -93,14 +91,9 @@ impl Creation<'_> {
         }
         let world = self.session.options.world.as_ref();
         let new = lakesmith_delta::new_table(root, options, world)?;
+        let context = self.session.commit_context(None)?;
         self.session.runtime.block_on(lakesmith_delta::check_room(self.store, root))?;
         (self.claim)()?;
-        let context = CommitContext {
-            world,
-            cancel: &self.session.options.cancel,
-            engine_info: ENGINE_INFO.to_string(),
-            timeout_ms: RewriteLimits::default().commit_timeout_ms,
-        };
         let operation = self.operation(&new);
         if self.session.runtime.block_on(lakesmith_delta::create(self.store, root, &new, &operation, &context))? {
             return Ok(Report::Done { version: 0 });
@@ -122,6 +115,7 @@ impl Creation<'_> {
                 let new = lakesmith_delta::replace_table(table, self.options, world)?;
                 let operation = self.operation(&new);
                 let root = &self.target.root;
+                (self.claim)()?;
                 let version = commit(self.session, self.store, root, table, new, operation)?;
                 Ok(Report::Done { version })
             }

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use lakesmith_core::op::{AlterProperties, PropertiesReport, Report, RewriteLimits, TimeTravel};
+use lakesmith_core::op::{AlterProperties, PropertiesReport, Report, TimeTravel};
 use lakesmith_core::table::{OperationInfo, VersionEdit};
 use lakesmith_core::{Error, Result};
-use lakesmith_delta::{CommitContext, CommitResult, DeltaTable, NewConfiguration};
+use lakesmith_delta::{CommitResult, DeltaTable, NewConfiguration};
 use lakesmith_storage::{Location, Store};
 
 use super::{json_text, load};
 use crate::Session;
 use crate::catalog::Target;
-use crate::drive::ENGINE_INFO;
 
 pub(crate) fn show(session: &Session, store: &Store, target: &Target, key: Option<&str>) -> Result<Report> {
     let table = load(session, store, &target.root, TimeTravel::Latest, false)?;
@@ -67,12 +66,7 @@ pub(super) fn commit(
     changed: NewConfiguration,
     operation: OperationInfo,
 ) -> Result<u64> {
-    let context = CommitContext {
-        world: session.options.world.as_ref(),
-        cancel: &session.options.cancel,
-        engine_info: ENGINE_INFO.to_string(),
-        timeout_ms: RewriteLimits::default().commit_timeout_ms,
-    };
+    let context = session.commit_context(None)?;
     let edit = VersionEdit { operation, ..Default::default() };
     let commit = lakesmith_delta::commit(store, root, table, &edit, Some(changed), &context);
     match session.runtime.block_on(commit) {

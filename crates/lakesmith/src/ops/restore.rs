@@ -3,12 +3,11 @@
 use lakesmith_core::Result;
 use lakesmith_core::op::{Report, RestoreOptions, RestoreReport, TimeTravel};
 use lakesmith_core::table::OperationInfo;
-use lakesmith_delta::{CommitContext, Restoration};
+use lakesmith_delta::Restoration;
 use lakesmith_storage::{Location, Store};
 
 use super::json_text;
 use crate::Session;
-use crate::drive::ENGINE_INFO;
 
 pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &RestoreOptions) -> Result<Report> {
     let cancel = &session.options.cancel;
@@ -16,12 +15,7 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &R
     let version_after = if options.dry_run {
         None
     } else {
-        let context = CommitContext {
-            world: session.options.world.as_ref(),
-            cancel,
-            engine_info: ENGINE_INFO.to_string(),
-            timeout_ms: options.commit_timeout_ms,
-        };
+        let context = session.commit_context(Some(options.commit_timeout_ms))?;
         let operation = operation(options);
         Some(session.runtime.block_on(restoration.commit(store, root, &operation, &context))?)
     };

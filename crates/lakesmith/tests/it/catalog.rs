@@ -7,11 +7,11 @@ use lakesmith::op::{Operation, Report, TimeTravel};
 use lakesmith::{
     Catalog, CatalogTable, Database, ErrorKind, Location, Result, Session, SessionOptions, Store, TableRef,
 };
-use lakesmith_testkit::{Fault, FaultStore};
+use lakesmith_testkit::{Fault, FaultKind, FaultStore};
 use serde_json::{Value, json};
 
 use crate::fault_sweep::{KINDS, step};
-use crate::tables::small_files;
+use crate::tables::{files, small_files};
 
 fn options(warehouse: &str) -> SessionOptions {
     let settings = [("lakesmith.warehouse".to_owned(), warehouse.to_owned())];
@@ -97,6 +97,7 @@ fn wrong_names_are_told_with_the_nearest_one() {
         ("VACUUM sales.events", "TABLE_OR_VIEW_NOT_FOUND"),
         ("DROP TABLE event", "TABLE_OR_VIEW_NOT_FOUND"),
         ("REPLACE TABLE nope (id INT)", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("REPLACE TABLE nope (id INT) LOCATION '/nowhere/nope'", "TABLE_OR_VIEW_NOT_FOUND"),
         ("SHOW TABLES IN sale", "SCHEMA_NOT_FOUND"),
         ("USE sale", "SCHEMA_NOT_FOUND"),
         ("CREATE TABLE sale.x (id INT)", "SCHEMA_NOT_FOUND"),
@@ -191,6 +192,15 @@ fn no_table_of_a_place_of_its_own_lies_in_the_warehouse() {
     for place in ["g.db/x", "g.db/inside", "y", ""] {
         let text = format!("CREATE TABLE g.x (id INT) LOCATION '{}'", dir.path().join(place).display());
         assert_eq!(class(&mut s, &text), "UNSUPPORTED_FEATURE", "{place}");
+    }
+    let links = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(dir.path(), links.path().join("link")).unwrap();
+    for place in ["link/y", "link/g.db/x", "link"] {
+        let text = format!("CREATE TABLE g.x (id INT) LOCATION '{}'", links.path().join(place).display());
+        assert_eq!(class(&mut s, &text), "UNSUPPORTED_FEATURE", "{place}");
+        let mut by_link = session_in(&links.path().join("link"));
+        let text = format!("CREATE TABLE g.x (id INT) LOCATION '{}'", dir.path().join("y").display());
+        assert_eq!(class(&mut by_link, &text), "UNSUPPORTED_FEATURE");
     }
     assert!(sql(&mut s, "SHOW TABLES IN g").unwrap().is_empty());
     // A warehouse that was opened further up later: the name stays, or the next DROP would take the files.
@@ -322,6 +332,98 @@ fn a_name_without_a_table_can_be_given_again() {
     std::fs::remove_dir_all(&place).unwrap();
     sql(&mut s, "DROP TABLE x").unwrap();
     assert_eq!(column(&sql(&mut s, "SHOW TABLES").unwrap(), 1), ["m"]);
+    // A name alone can be dropped as well, once.
+    for text in ["DROP TABLE m", "DROP TABLE IF EXISTS M"] {
+        sql(&mut s, "CREATE TABLE IF NOT EXISTS m (id INT)").unwrap();
+        std::fs::remove_dir_all(dir.path().join("m")).unwrap();
+        sql(&mut s, text).unwrap();
+        assert!(!entry(dir.path(), "m").exists(), "{text}");
+        assert_eq!(class(&mut s, "DROP TABLE m"), "TABLE_OR_VIEW_NOT_FOUND");
+    }
+}
+
+#[test]
+fn what_is_refused_gets_no_name() {
+    let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let there = small_files(&elsewhere.path().join("there"));
+    std::fs::create_dir(elsewhere.path().join("full")).unwrap();
+    std::fs::write(elsewhere.path().join("full/x"), "x").unwrap();
+    let mut s = session_in(dir.path());
+    let at = |place: &str| format!("LOCATION '{}'", elsewhere.path().join(place).display());
+    for (text, expected) in [
+        (format!("REPLACE TABLE t (id INT) {}", at("new")), "TABLE_OR_VIEW_NOT_FOUND"),
+        (format!("REPLACE TABLE t (id INT) {}", at("there")), "TABLE_OR_VIEW_NOT_FOUND"),
+        (format!("CREATE OR REPLACE TABLE t (id INT, ID INT) {}", at("there")), "COLUMN_ALREADY_EXISTS"),
+        (format!("CREATE OR REPLACE TABLE t (id INT, ID INT) {}", at("new")), "COLUMN_ALREADY_EXISTS"),
+        (format!("CREATE TABLE t (other INT) {}", at("there")), "DELTA_CREATE_TABLE_SCHEME_MISMATCH"),
+        (format!("CREATE TABLE t (id INT) {}", at("full")), "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"),
+        ("CREATE TABLE t (id INT) TBLPROPERTIES ('delta.x' = '1')".into(), "DELTA_UNKNOWN_CONFIGURATION"),
+    ] {
+        assert_eq!(class(&mut s, &text), expected, "{text}");
+        assert!(!entry(dir.path(), "t").exists(), "{text}");
+    }
+    assert_eq!(files(&there).len(), there.files.len());
+    sql(&mut s, &format!("CREATE OR REPLACE TABLE t (id INT) {}", at("there"))).unwrap();
+    assert!(entry(dir.path(), "t").exists() && files(&there).is_empty());
+}
+
+#[test]
+fn only_what_is_understood_is_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = session_in(dir.path());
+    for (readers, feature, expected) in [
+        (&["catalogManaged"][..], "catalogManaged", "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION"),
+        (&[], "fromTheFuture", "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"),
+    ] {
+        let table = small_files(&dir.path().join("t"));
+        let commit = table.folder.join("_delta_log/00000000000000000000.json");
+        let text = std::fs::read_to_string(&commit).unwrap();
+        let protocol = json!({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": readers,
+            "writerFeatures": [feature]}});
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let at = lines.iter().position(|line| line.starts_with("{\"protocol\"")).unwrap();
+        lines[at] = protocol.to_string();
+        std::fs::write(&commit, lines.join("\n")).unwrap();
+        assert_eq!(class(&mut s, "DROP TABLE t"), expected);
+        assert!(table.files.iter().all(|file| table.folder.join(&file.path).exists()));
+        std::fs::remove_dir_all(&table.folder).unwrap();
+    }
+    // A log that can't be read is no reason to keep the table.
+    let table = small_files(&dir.path().join("t"));
+    std::fs::write(table.folder.join("_delta_log/00000000000000000000.json"), "no JSON").unwrap();
+    sql(&mut s, "DROP TABLE t").unwrap();
+    assert!(!table.folder.exists());
+}
+
+#[test]
+fn of_two_who_make_a_database_one_makes_it() {
+    for kind in [FaultKind::AlreadyExistsAfterLanding, FaultKind::FailAfterLanding] {
+        let mut met = 0;
+        for at_request in 0..8 {
+            let dir = tempfile::tempdir().unwrap();
+            let root = Location::from_local_path(dir.path()).unwrap();
+            let (_, store) = FaultStore::open(&root, vec![Fault { at_request, kind }]).unwrap();
+            // The fault may meet another request, which then fails; the database is never said to be another's.
+            let done = sql(&mut session_on(dir.path(), store), "CREATE DATABASE d");
+            let is_there = dir.path().join("d.db/_lakesmith/database.json").exists();
+            assert_eq!(done.is_ok(), is_there, "{kind:?} {at_request}: {done:?}");
+            met += usize::from(is_there);
+        }
+        assert!(met > 4, "{kind:?}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let barrier = Barrier::new(3);
+    let make = || {
+        let mut s = session_in(dir.path());
+        barrier.wait();
+        sql(&mut s, "CREATE DATABASE d COMMENT 'same'").map(|_| ()).map_err(|e| e.class_name().to_owned())
+    };
+    let done: Vec<_> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..3).map(|_| scope.spawn(make)).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let lost: Vec<_> = done.into_iter().filter_map(Result::err).collect();
+    assert_eq!(lost, ["SCHEMA_ALREADY_EXISTS", "SCHEMA_ALREADY_EXISTS"]);
 }
 
 #[test]
@@ -367,7 +469,7 @@ impl Catalog for One {
 
     fn database(&self, name: &str) -> Result<Option<Database>> {
         let database = Database { name: name.to_lowercase(), comment: None, location: self.place.clone() };
-        Ok(name.eq_ignore_ascii_case("default").then_some(database))
+        Ok(["default", "twin"].contains(&database.name.as_str()).then_some(database))
     }
 
     fn create_database(&self, _: &str, _: Option<&str>) -> Result<bool> {
@@ -422,6 +524,41 @@ fn other_catalogs_stand_beside_the_warehouse() {
     assert_eq!(json!(sql(&mut s, "SHOW TABLES").unwrap()), json!([["default", "one", false]]));
     sql(&mut s, "USE spark_catalog.default").unwrap();
     assert!(sql(&mut s, "SHOW TABLES").unwrap().is_empty());
+    // A database of one catalog goes; the one of that name in another is still the current one.
+    sql(&mut s, "CREATE DATABASE twin; USE lake.twin; DROP DATABASE spark_catalog.twin").unwrap();
+    assert_eq!(column(&sql(&mut s, "SHOW TABLES").unwrap(), 0), ["twin"]);
+    sql(&mut s, "DROP DATABASE TWIN CASCADE").unwrap();
+    assert_eq!(json!(sql(&mut s, "SHOW TABLES").unwrap()), json!([["default", "one", false]]));
+}
+
+#[test]
+fn the_setting_bounds_every_commit() {
+    for text in [
+        "CREATE TABLE u (id INT)",
+        "CREATE OR REPLACE TABLE t (id INT)",
+        "ALTER TABLE t SET TBLPROPERTIES ('c' = 'd')",
+        "ALTER TABLE t ADD COLUMN n INT",
+        "RESTORE TABLE t TO VERSION AS OF 0",
+    ] {
+        let run = |faults: Vec<Fault>, timeout: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            small_files(&dir.path().join("t"));
+            sql(&mut session_in(dir.path()), "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')").unwrap();
+            let root = Location::from_local_path(dir.path()).unwrap();
+            let (faulty, store) = FaultStore::open(&root, faults).unwrap();
+            let mut s = session_on(dir.path(), store);
+            let done = sql(&mut s, &format!("SET lakesmith.commitTimeout = {timeout}; {text}"));
+            (faulty.log(), done.map(|_| ()).map_err(|e| e.kind()))
+        };
+        let (requests, done) = run(vec![], "1ms");
+        assert_eq!(done, Ok(()), "{text}");
+        let is_put = |request: &String| request.starts_with("put_if_absent") && request.contains("/_delta_log/0");
+        let at_request = requests.iter().position(is_put).unwrap() as u64;
+        // The put is tried again, unless the time for that is over.
+        let fault = Fault { at_request, kind: FaultKind::FailBefore };
+        assert_eq!(run(vec![fault], "10min").1, Ok(()), "{text}");
+        assert_eq!(run(vec![fault], "1ms").1, Err(ErrorKind::Unavailable), "{text}");
+    }
 }
 
 /// A warehouse session whose requests go to `store`.

@@ -8,12 +8,11 @@ use std::collections::BTreeMap;
 use lakesmith_core::op::VacuumOptions;
 use lakesmith_core::table::{OperationInfo, VersionEdit};
 use lakesmith_core::{Error, Result};
-use lakesmith_delta::{CommitContext, CommitResult, DeltaTable};
+use lakesmith_delta::{CommitResult, DeltaTable};
 use lakesmith_storage::{Location, Store, Survey};
 
 use super::Done;
 use crate::Session;
-use crate::drive::ENGINE_INFO;
 use crate::ops::json_text;
 
 /// Storage on which Spark does not log vacuums: its commits there are not safe between clusters.
@@ -69,12 +68,7 @@ impl History<'_> {
         if !self.logs() {
             return Ok(None);
         }
-        let context = CommitContext {
-            world: self.session.options.world.as_ref(),
-            cancel: &self.session.options.cancel,
-            engine_info: ENGINE_INFO.to_string(),
-            timeout_ms: self.options.commit_timeout_ms,
-        };
+        let context = self.session.commit_context(Some(self.options.commit_timeout_ms))?;
         let metrics: BTreeMap<String, String> = metrics.iter().map(|(k, v)| ((*k).to_owned(), v.to_string())).collect();
         let edit = VersionEdit {
             operation: OperationInfo {
