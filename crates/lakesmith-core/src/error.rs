@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 /// What the caller can do about an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
@@ -70,15 +71,17 @@ impl ErrorKind {
 /// Boxed cause of an [`Error`].
 pub type Cause = Box<dyn std::error::Error + Send + Sync + 'static>;
 
-/// A failure with its kind, class, context and cause. See the module documentation.
+/// A failure with its kind, class, context and cause. See the module documentation. A clone shares the cause.
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     class: Option<Cow<'static, str>>,
     message: String,
     context: Vec<(Cow<'static, str>, String)>,
-    source: Option<Cause>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 /// Result with the workspace's [`Error`].
@@ -134,10 +137,19 @@ impl Error {
         self
     }
 
+    /// Puts a value in place of those recorded under `key`; nothing changes if there are none.
+    #[must_use]
+    pub fn replacing(mut self, key: &str, value: impl fmt::Display) -> Self {
+        for (_, known) in self.0.context.iter_mut().filter(|(k, _)| k == key) {
+            *known = value.to_string();
+        }
+        self
+    }
+
     /// Sets the cause, shown after the message.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Cause>) -> Self {
-        self.0.source = Some(source.into());
+        self.0.source = Some(Arc::from(source.into()));
         self
     }
 
@@ -221,6 +233,15 @@ mod tests {
         assert_eq!(error.class_name(), "FAILED_WRITE");
         assert_eq!(error.kind().exit_code(), 1);
         assert_eq!(error.context_value("version"), Some("3"));
+    }
+
+    #[test]
+    fn what_is_replaced_or_cloned_keeps_the_rest() {
+        let error = Error::usage("wrong").class("PARSE").with("line", 1).with("hint", "x").caused_by("cause");
+        let moved = error.clone().replacing("line", 7).replacing("position", 3);
+        assert_eq!(moved.to_string(), "wrong (line: 7, hint: x): cause");
+        assert_eq!((moved.class_name(), moved.kind()), ("PARSE", ErrorKind::Usage));
+        assert_eq!(error.to_string(), "wrong (line: 1, hint: x): cause");
     }
 
     #[test]

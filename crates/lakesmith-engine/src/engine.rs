@@ -146,10 +146,5 @@ fn in_text(error: Error, query: Query<'_>) -> Error {
     let number = |key: &str| error.context_value(key).and_then(|v| v.parse::<u64>().ok());
     let (Some(line), Some(position)) = (number("line"), number("position")) else { return error };
     let position = if line == 1 { position + query.span.column - 1 } else { position };
-    let place = [("line", (line + query.span.line - 1).to_string()), ("position", position.to_string())];
-    let placed = Error::new(error.kind(), error.message()).class(error.class_name().to_owned());
-    error.context().fold(placed, |placed, (key, value)| {
-        let value = place.iter().find(|(known, _)| *known == key).map_or(value, |(_, value)| value.as_str());
-        placed.with(key.to_owned(), value)
-    })
+    error.replacing("line", line + query.span.line - 1).replacing("position", position)
 }

@@ -61,7 +61,7 @@ pub(crate) fn translate(error: DataFusionError, spelling: &dyn Fn(&str) -> Strin
 
 fn shared(error: &Arc<DataFusionError>, spelling: &dyn Fn(&str) -> String) -> Error {
     if let Some(own) = find(error.as_ref()) {
-        return again(own);
+        return own.clone();
     }
     match error.as_ref() {
         DataFusionError::Shared(inner) => shared(inner, spelling),
@@ -99,21 +99,11 @@ fn find<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Error> {
     None
 }
 
-/// The same error once more: several tasks may have failed by it.
-fn again(error: &Error) -> Error {
-    let copy = Error::new(error.kind(), error.message()).class(error.class_name().to_owned());
-    let copy = error.context().fold(copy, |copy, (key, value)| copy.with(key.to_owned(), value));
-    match std::error::Error::source(error) {
-        Some(cause) => copy.caused_by(cause.to_string()),
-        None => copy,
-    }
-}
-
 fn own(cause: Cause) -> Error {
     match cause.downcast::<Error>() {
         Ok(error) => *error,
         Err(other) => match find(other.as_ref()) {
-            Some(error) => again(error),
+            Some(error) => error.clone(),
             None => match other.downcast::<DataFusionError>() {
                 Ok(inner) => translate(*inner, &|name| name.to_owned()),
                 Err(other) => Error::internal("the query failed").caused_by(other),
@@ -124,7 +114,7 @@ fn own(cause: Cause) -> Error {
 
 fn arrow(error: ArrowError) -> Error {
     if let Some(own) = find(&error) {
-        return again(own);
+        return own.clone();
     }
     match error {
         ArrowError::DivideByZero => {
@@ -144,7 +134,7 @@ fn arrow(error: ArrowError) -> Error {
 
 fn parquet(error: ParquetError) -> Error {
     match find(&error) {
-        Some(own) => again(own),
+        Some(own) => own.clone(),
         None => Error::corrupt("a data file cannot be read as Parquet").caused_by(error),
     }
 }

@@ -13,6 +13,7 @@ mod engine;
 mod explain;
 mod failure;
 mod files;
+mod planner;
 mod query;
 mod read;
 mod rows;

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use arrow::array::{RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
-use datafusion::catalog::MemTable;
+use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
-use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Query as Ast, Statement};
 use futures::StreamExt as _;
 use lakesmith::op::TimeTravel;
@@ -18,6 +17,7 @@ use tokio::runtime::Runtime;
 
 use crate::context::context;
 use crate::failure::translate;
+use crate::planner::{Tables, plan};
 use crate::read::{LakeTable, METADATA, ScanSummary, Summaries};
 use crate::statement::{
     Kind, Output, Parsed, Relation, Relations, Source, name_outputs, parse, translate_functions, type_literals,
@@ -30,6 +30,7 @@ const CANCEL_CHECK: Duration = Duration::from_millis(100);
 /// A query whose relations are open.
 pub(crate) struct Prepared {
     context: SessionContext,
+    tables: Tables,
     statement: Statement,
     output: Output,
     summaries: Summaries,
@@ -65,6 +66,7 @@ impl Prepared {
         type_literals(query);
         let prepared = context(session)?;
         let summaries = Summaries::default();
+        let mut tables = Tables::new();
         for relation in &found {
             let opened = Opened {
                 session,
@@ -75,10 +77,10 @@ impl Prepared {
                 summaries: &summaries,
                 output: &mut output,
             };
-            opened.register(relation)?;
+            tables.insert(relation.name.clone(), opened.provider(relation)?);
         }
         let statement = Statement::Query(Box::new(query.clone()));
-        Ok(Prepared { context: prepared, statement, output, summaries })
+        Ok(Prepared { context: prepared, tables, statement, output, summaries })
     }
 
     fn failed(&self, error: datafusion::common::DataFusionError) -> Error {
@@ -92,8 +94,7 @@ impl Prepared {
     pub(crate) fn plan(self, runtime: &Runtime) -> Result<Planned> {
         let planned = runtime.block_on(async {
             let state = self.context.state();
-            let statement = DfStatement::Statement(Box::new(self.statement.clone()));
-            let logical = state.statement_to_plan(statement).await?;
+            let logical = plan(&state, &self.tables, self.statement.clone())?;
             let columns: Vec<String> = logical.schema().fields().iter().map(|f| f.name().clone()).collect();
             let physical = state.create_physical_plan(&logical).await?;
             Ok((columns, physical))
@@ -115,8 +116,8 @@ struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    fn register(self, relation: &Relation) -> Result<()> {
-        let provider: Arc<dyn datafusion::catalog::TableProvider> = match &relation.source {
+    fn provider(self, relation: &Relation) -> Result<Arc<dyn TableProvider>> {
+        Ok(match &relation.source {
             Source::Table(table, at) => {
                 let root = self.session.resolve(&table.table_ref())?;
                 let at: TimeTravel = at.time_travel();
@@ -134,13 +135,11 @@ impl Opened<'_> {
                 self.runtime.block_on(files::open(self.session, self.context, format, path, self.output))?
             }
             Source::InputFiles(text) => self.input_files(text)?,
-        };
-        let registered = self.context.register_table(relation.name.as_str(), provider);
-        registered.map(drop).map_err(|e| translate(e, &str::to_owned))
+        })
     }
 
     /// The files that a query reads, as a table.
-    fn input_files(&self, text: &str) -> Result<Arc<dyn datafusion::catalog::TableProvider>> {
+    fn input_files(&self, text: &str) -> Result<Arc<dyn TableProvider>> {
         let parsed = parse(text)?;
         let Kind::Query(query) = &parsed.kind else {
             return Err(Error::usage("input_files takes a query").class("UNSUPPORTED_FEATURE"));

@@ -129,8 +129,5 @@ impl Session {
 fn in_condition(error: Error, before: u64) -> Error {
     let number = |key: &str| error.context_value(key).and_then(|v| v.parse::<u64>().ok());
     let (Some(1), Some(position)) = (number("line"), number("position")) else { return error };
-    Error::new(error.kind(), error.message())
-        .class(error.class_name().to_owned())
-        .with("line", 1)
-        .with("position", position.saturating_sub(before))
+    error.replacing("position", position.saturating_sub(before))
 }

@@ -1,16 +1,21 @@
 //! Words that a half-typed one may become.
 
 /// Words of the statements that are understood.
-const WORDS: [&str; 71] = [
+const WORDS: [&str; 108] = [
     "ADD",
     "AFTER",
     "ALTER",
+    "ANALYZE",
     "AND",
+    "ANTI",
     "APPLY",
+    "AS",
+    "ASC",
     "BETWEEN",
     "BY",
     "CASCADE",
     "CASE",
+    "CAST",
     "CHECK",
     "CLUSTER",
     "COLUMN",
@@ -18,6 +23,7 @@ const WORDS: [&str; 71] = [
     "COMMENT",
     "CONSTRAINT",
     "CREATE",
+    "CROSS",
     "CURRENT_DATE()",
     "CURRENT_TIMESTAMP()",
     "DATABASE",
@@ -25,31 +31,50 @@ const WORDS: [&str; 71] = [
     "DATE",
     "DEFAULT",
     "DELTA",
+    "DESC",
     "DESCRIBE",
     "DETAIL",
+    "DISTINCT",
     "DROP",
     "DRY",
     "ELSE",
     "END",
+    "EXCEPT",
     "EXISTS",
+    "EXPLAIN",
     "EXTENDED",
     "FALSE",
     "FIRST",
+    "FROM",
     "FULL",
+    "GROUP",
+    "HAVING",
     "HISTORY",
     "HOURS",
     "IF",
     "IN",
+    "INNER",
+    "INTERSECT",
     "INTERVAL",
     "IS",
+    "JOIN",
+    "LEFT",
     "LIKE",
     "LIMIT",
     "LITE",
     "LOCATION",
+    "NATURAL",
     "NOT",
     "NULL",
+    "NULLS",
+    "OF",
+    "ON",
     "OPTIMIZE",
     "OR",
+    "ORDER",
+    "OUTER",
+    "OVER",
+    "PARTITION",
     "PARTITIONED",
     "PURGE",
     "RENAME",
@@ -57,22 +82,34 @@ const WORDS: [&str; 71] = [
     "REPLACE",
     "RESET",
     "RETAIN",
+    "RIGHT",
+    "RLIKE",
     "RUN",
     "SCHEMA",
+    "SELECT",
+    "SEMI",
     "SET",
     "SHOW",
     "TABLE",
     "TABLES",
     "TBLPROPERTIES",
+    "TEMPORARY",
+    "THEN",
     "TIMESTAMP",
     "TO",
     "TRUE",
     "TYPE",
+    "UNION",
     "UNSET",
     "USE",
     "USING",
     "VACUUM",
+    "VALUES",
+    "VERSION",
+    "VIEW",
+    "WHEN",
     "WHERE",
+    "WITH",
 ];
 const COMMANDS: [&str; 3] = ["\\?", "\\q", "\\timing"];
 
@@ -152,6 +189,13 @@ mod tests {
         assert_eq!((start, settings), (4, vec!["lakesmith.memory".to_owned()]));
         assert!(complete("SET lakesmith.").1.len() > 3);
         assert_eq!(complete("OPTIMIZE delta.`/opti").1, Vec::<String>::new());
+        for (typed, word) in
+            [("SELECT * FRO", "FROM"), ("EXPL", "EXPLAIN"), ("CREATE TEMPORARY VI", "VIEW"), ("JOI", "JOIN")]
+        {
+            assert_eq!(complete(typed).1, [word], "{typed}");
+        }
+        assert_eq!(complete("SELECT a FROM t GRO").1, ["GROUP"]);
+        assert_eq!(complete("SELECT a FROM t VERSI").1, ["VERSION"]);
         assert_eq!(complete("").1, Vec::<String>::new());
         assert_eq!(complete("a = 'ü' o").1, ["or", "optimize"].map(String::from).into_iter().rev().collect::<Vec<_>>());
     }

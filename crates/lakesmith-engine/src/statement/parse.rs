@@ -77,8 +77,13 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
         Statement::Query(query) => Kind::Query(query),
         Statement::CreateView(view) if view.temporary => Kind::CreateView(Box::new(view)),
         Statement::Drop { object_type, if_exists, names, .. } if object_type.to_string() == "VIEW" => {
-            let name = names.first().map(ToString::to_string).unwrap_or_default();
-            Kind::DropView(name.replace('`', ""), if_exists)
+            let [name] = names.as_slice() else {
+                return Err(Error::usage(
+                    "Syntax error: DROP VIEW takes one name; drop each view by a statement of its own",
+                )
+                .class("PARSE_SYNTAX_ERROR"));
+            };
+            Kind::DropView(name.to_string().replace('`', ""), if_exists)
         }
         other => {
             let word: String = other.to_string().split_whitespace().take(2).collect::<Vec<_>>().join(" ");
@@ -89,6 +94,9 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
             .class("UNSUPPORTED_FEATURE"));
         }
     };
+    if explain.is_some() && !matches!(kind, Kind::Query(_)) {
+        return Err(Error::unsupported("EXPLAIN explains queries alone; nothing was done").class("UNSUPPORTED_FEATURE"));
+    }
     Ok(Parsed { kind, explain, spelled })
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, Query, TableAlias, TableFactor,
-    TableVersion, Value, VisitMut as _, VisitorMut,
+    TableVersion, Value, VisitMut as _, VisitorMut, With,
 };
 use lakesmith::op::TimeTravel;
 use lakesmith::{Error, Result, TableRef};
@@ -84,12 +84,14 @@ pub(crate) struct Relations<'a> {
     pub found: Vec<Relation>,
     scopes: Vec<HashSet<String>>,
     done: HashSet<String>,
+    /// The WITH clauses of the queries that are being visited.
+    visited: Vec<Option<With>>,
 }
 
 impl<'a> Relations<'a> {
     /// Nothing is found yet.
     pub(crate) fn new(views: &'a HashMap<String, Query>, instant: &'a dyn Fn(&str) -> Result<i64>) -> Self {
-        Self { views, instant, found: Vec::new(), scopes: Vec::new(), done: HashSet::new() }
+        Self { views, instant, found: Vec::new(), scopes: Vec::new(), done: HashSet::new(), visited: Vec::new() }
     }
 
     /// Finds the relations of `query`.
@@ -279,8 +281,10 @@ impl VisitorMut for Relations<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.scopes.push(HashSet::new());
-        // A common table expression is known to those after it; its own body means the table of that name.
-        if let Some(with) = &mut query.with {
+        // A common table expression is known to those after it; its own body means the table of that name. The visit that
+        // goes on from here is to pass the bodies over: each is visited once.
+        let mut with = query.with.take();
+        if let Some(with) = &mut with {
             for cte in &mut with.cte_tables {
                 if with.recursive {
                     self.note(&cte.alias.name.value);
@@ -289,11 +293,13 @@ impl VisitorMut for Relations<'_> {
                 self.note(&cte.alias.name.value);
             }
         }
+        self.visited.push(with);
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Error> {
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.scopes.pop();
+        query.with = self.visited.pop().flatten();
         ControlFlow::Continue(())
     }
 

@@ -146,3 +146,13 @@ fn the_nearest_column_is_named_as_it_is_spelled() {
     assert!(error.message().contains("[`Customer`, `other`]"), "{error}");
     assert_eq!((error.context_value("line"), error.context_value("position")), (Some("1"), Some("7")), "{error}");
 }
+
+#[test]
+fn with_in_with_is_planned_in_no_time() {
+    let mut sql = "SELECT 7 AS a".to_owned();
+    for _ in 0..40 {
+        sql = format!("WITH c AS ({sql}) SELECT a FROM c");
+    }
+    // Work that doubled with each level would outlast the machine.
+    assert_eq!(rows(&sql), ["7"]);
+}

@@ -25,3 +25,21 @@ fn a_view_that_means_nothing_is_refused() {
     let error = ask_in(&mut session(), "CREATE TEMPORARY VIEW v AS SELECT nothing FROM range(1)").unwrap_err();
     assert_eq!(error.class_name(), "UNRESOLVED_COLUMN.WITH_SUGGESTION");
 }
+
+#[test]
+fn what_cannot_be_done_whole_is_not_done_at_all() {
+    let mut session = session();
+    ask_in(&mut session, "CREATE TEMP VIEW v AS SELECT 1 AS a").unwrap();
+    ask_in(&mut session, "CREATE TEMP VIEW w AS SELECT 2 AS a").unwrap();
+    for (sql, class) in [
+        ("EXPLAIN DROP VIEW v", "UNSUPPORTED_FEATURE"),
+        ("EXPLAIN CREATE TEMP VIEW x AS SELECT 1 AS a", "UNSUPPORTED_FEATURE"),
+        ("EXPLAIN CREATE OR REPLACE TEMP VIEW v AS SELECT 3 AS a", "UNSUPPORTED_FEATURE"),
+        ("DROP VIEW v, w", "PARSE_SYNTAX_ERROR"),
+    ] {
+        let error = ask_in(&mut session, sql).unwrap_err();
+        assert_eq!(error.class_name(), class, "{sql}: {error}");
+    }
+    assert_eq!(ask_in(&mut session, "SELECT v.a, w.a FROM v, w").unwrap().rows, [[json!(1), json!(2)]]);
+    assert_eq!(ask_in(&mut session, "SELECT * FROM x").unwrap_err().class_name(), "TABLE_OR_VIEW_NOT_FOUND");
+}
