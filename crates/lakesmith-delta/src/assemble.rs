@@ -17,7 +17,7 @@ use crate::properties::{FileUse, NewConfiguration};
 use crate::stats::stats_json;
 use crate::tip::{IN_COMMIT_TIMESTAMPS, ROW_TRACKING_DOMAIN, Tip, is_true};
 
-const PRESERVED_TAG: &str = "delta.rowTracking.preserved";
+pub(crate) const PRESERVED_TAG: &str = "delta.rowTracking.preserved";
 
 /// What stays the same over all attempts of one commit.
 #[derive(Debug, Clone, Copy)]
@@ -62,15 +62,21 @@ impl Intent<'_> {
                     Some(OutputDeletes::Some(vector)) => Some(vector.clone()),
                     None => None,
                 };
-                files.push(Action::Add(Box::new(self.add(tip, new, vector, version, &mut mark)?)));
+                files.push(Action::Add(Box::new(new_add(self.base, tip, new, vector, version, &mut mark)?)));
             }
             for (input, id) in group.removed.iter().enumerate() {
-                files.push(Action::Remove(Box::new(self.remove(tip, *id, carry.inputs.get(&input))?)));
+                files.push(Action::Remove(Box::new(live_remove(
+                    self.base,
+                    tip,
+                    *id,
+                    carry.inputs.get(&input),
+                    self.deletion_timestamp_ms,
+                )?)));
             }
         }
         if self.configuration.is_some_and(|new| new.files == FileUse::Removed) {
             for file in self.base.state.files.iter() {
-                let remove = self.remove(tip, file.id, None)?;
+                let remove = live_remove(self.base, tip, file.id, None, self.deletion_timestamp_ms)?;
                 files.push(Action::Remove(Box::new(Remove { data_change: true, ..remove })));
             }
         }
@@ -93,50 +99,6 @@ impl Intent<'_> {
         }
         actions.append(&mut files);
         Ok(Assembled { bytes: lines(&actions)?, metrics })
-    }
-
-    fn add(
-        &self,
-        tip: &Tip,
-        new: &NewFile,
-        vector: Option<DeletionVectorDescriptor>,
-        version: u64,
-        mark: &mut i64,
-    ) -> Result<Add> {
-        let assigns = tip.assigns_row_ids();
-        let base_row_id = assigns.then_some(mark.saturating_add(1));
-        if assigns {
-            let rows = i64::try_from(new.stats.rows).ok();
-            *mark = rows
-                .and_then(|rows| mark.checked_add(rows))
-                .ok_or_else(|| Error::internal("the table has run out of row ids").with("path", &new.path))?;
-        }
-        Ok(Add {
-            path: Location::encode_log_path(&new.path),
-            partition_values: partition_values(self.base, &new.partition.raw)?,
-            size: signed(new.size, &new.path)?,
-            modification_time: new.modified_ms,
-            data_change: false,
-            stats: Some(stats_json(self.base, &new.stats, vector.is_some())),
-            tags: tags(&new.marks.tags),
-            deletion_vector: vector,
-            base_row_id,
-            default_row_commit_version: if assigns { Some(signed(version, &new.path)?) } else { None },
-            clustering_provider: new.marks.clustering_provider.clone(),
-            unknown: Map::new(),
-        })
-    }
-
-    /// `newest`: the vector that a winner gave the file.
-    fn remove(&self, tip: &Tip, id: FileId, newest: Option<&DeleteInfo>) -> Result<Remove> {
-        let file = self.base.state.files.get(id);
-        let mut remove = remove(self.base, &file, newest.or(file.deletes), self.deletion_timestamp_ms)?;
-        let vector_id = newest.or(file.deletes).map(|d| d.unique_id.clone());
-        if let Some(assigned) = tip.assigned_row_ids.get(&FileKey { path: remove.path.clone(), vector_id }) {
-            remove.base_row_id = Some(assigned.0);
-            remove.default_row_commit_version = assigned.1.or(remove.default_row_commit_version);
-        }
-        Ok(remove)
     }
 
     fn commit_info(&self, tip: &Tip, metrics: &BTreeMap<String, String>, now_ms: i64) -> Result<CommitInfo> {
@@ -244,6 +206,85 @@ pub(crate) fn first_timestamp(base: &DeltaTable, now_ms: i64) -> i64 {
     now_ms.max(base.log.commit_timestamp_ms.saturating_add(1))
 }
 
+/// The add of a new file of a rewrite, with the row ids that follow `mark`, which moves on.
+///
+/// # Errors
+/// As [`partition_values`]; `Internal` if row ids run out.
+pub(crate) fn new_add(
+    table: &DeltaTable,
+    tip: &Tip,
+    new: &NewFile,
+    vector: Option<DeletionVectorDescriptor>,
+    version: u64,
+    mark: &mut i64,
+) -> Result<Add> {
+    let assigns = tip.assigns_row_ids();
+    let base_row_id = assigns.then_some(mark.saturating_add(1));
+    if assigns {
+        let rows = i64::try_from(new.stats.rows).ok();
+        *mark = rows
+            .and_then(|rows| mark.checked_add(rows))
+            .ok_or_else(|| Error::internal("the table has run out of row ids").with("path", &new.path))?;
+    }
+    Ok(Add {
+        path: Location::encode_log_path(&new.path),
+        partition_values: partition_values(table, &new.partition.raw)?,
+        size: signed(new.size, &new.path)?,
+        modification_time: new.modified_ms,
+        data_change: false,
+        stats: Some(stats_json(table, &new.stats, vector.is_some())),
+        tags: tags(&new.marks.tags),
+        deletion_vector: vector,
+        base_row_id,
+        default_row_commit_version: if assigns { Some(signed(version, &new.path)?) } else { None },
+        clustering_provider: new.marks.clustering_provider.clone(),
+        unknown: Map::new(),
+    })
+}
+
+/// The add of a file that `table` holds, as it is there but without its statistics, with new rows as far as readers of changes
+/// are concerned.
+///
+/// # Errors
+/// As [`partition_values`].
+pub(crate) fn live_add(table: &DeltaTable, file: &DataFile<'_>) -> Result<Add> {
+    Ok(Add {
+        path: file.path.to_owned(),
+        partition_values: partition_values(table, &file.partition.raw)?,
+        size: signed(file.size, file.path)?,
+        modification_time: file.modified_ms,
+        data_change: true,
+        stats: None,
+        tags: tags(&file.marks.tags),
+        deletion_vector: file.deletes.map(descriptor),
+        base_row_id: file.base_row_id,
+        default_row_commit_version: file.row_commit_version,
+        clustering_provider: file.marks.clustering_provider.clone(),
+        unknown: Map::new(),
+    })
+}
+
+/// The remove of a live file on top of `tip`; `newest`: the vector that a winner gave it.
+///
+/// # Errors
+/// As [`partition_values`].
+pub(crate) fn live_remove(
+    table: &DeltaTable,
+    tip: &Tip,
+    id: FileId,
+    newest: Option<&DeleteInfo>,
+    deletion_timestamp_ms: i64,
+) -> Result<Remove> {
+    let file = table.state.files.get(id);
+    let mut remove = remove(table, &file, newest.or(file.deletes), deletion_timestamp_ms)?;
+    let vector_id = newest.or(file.deletes).map(|d| d.unique_id.clone());
+    if let Some(assigned) = tip.assigned_row_ids.get(&FileKey { path: remove.path.clone(), vector_id }) {
+        remove.base_row_id = Some(assigned.0);
+        remove.default_row_commit_version = assigned.1.or(remove.default_row_commit_version);
+    }
+    Ok(remove)
+}
+
 /// The remove of a live file, with `deletes` as its vector.
 ///
 /// # Errors
@@ -320,7 +361,7 @@ pub(crate) fn parameters(operation: &OperationInfo) -> Result<Map<String, Value>
 }
 
 /// No path may be added or removed twice, or both: the files after the commit would depend on the reader.
-fn check_files(files: &[Action]) -> Result<()> {
+pub(crate) fn check_files<'a>(files: impl IntoIterator<Item = &'a Action>) -> Result<()> {
     let mut seen = BTreeSet::new();
     for action in files {
         let path = match action {
@@ -352,6 +393,6 @@ pub(crate) fn tags(tags: &StringMap) -> Option<StringMap> {
     (!tags.is_empty()).then(|| tags.clone())
 }
 
-fn signed(number: u64, path: &str) -> Result<i64> {
+pub(crate) fn signed(number: u64, path: &str) -> Result<i64> {
     i64::try_from(number).map_err(|_| Error::internal("a number is too large for the log").with("path", path))
 }

@@ -102,11 +102,11 @@ pub async fn files_without_statistics(
 }
 
 /// Takes the path and the statistics of a file.
-type Take<'a> = &'a mut dyn FnMut(&str, Option<&str>) -> Result<()>;
+pub(crate) type Take<'a> = &'a mut dyn FnMut(&str, Option<&str>) -> Result<()>;
 
 /// Gives what `collect` makes of the live files, which it scans. It also says whether a file that may have statistics has
 /// none as text: a checkpoint may hold them as columns only, and then it is called again with those as text.
-async fn read<T: Send + 'static>(
+pub(crate) async fn read<T: Send + 'static>(
     store: &Store,
     root: &Location,
     table: &DeltaTable,

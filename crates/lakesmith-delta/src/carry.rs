@@ -13,7 +13,7 @@ use lakesmith_storage::{Location, Store};
 
 use crate::actions::{Add, DeletionVectorDescriptor};
 use crate::log_state::DeltaTable;
-use crate::vector::{Descriptor, delete_info, read_vector, relative_path, write_vectors};
+use crate::vector::{info_of, read_vector, relative_path, write_vectors};
 
 /// What deletes committed meanwhile change in one group.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -66,14 +66,7 @@ impl Carry {
         if u64::try_from(add.size).ok() != Some(base.state.files.get(id).size) {
             return Ok(false);
         }
-        let descriptor = Descriptor {
-            storage_type: &d.storage_type,
-            path_or_inline: &d.path_or_inline_dv,
-            offset: d.offset,
-            size_in_bytes: d.size_in_bytes,
-            cardinality: d.cardinality,
-        };
-        self.groups[group].inputs.insert(input, delete_info(root, descriptor)?);
+        self.groups[group].inputs.insert(input, info_of(root, d)?);
         self.stale = true;
         Ok(true)
     }

@@ -9,21 +9,20 @@
 //! # Source
 //! Delta PROTOCOL.md, "Delta Log Entries"; Delta Spark `OptimisticTransaction.doCommitRetryIteratively`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use lakesmith_core::commit::{InputFate, TouchedInput, touched_inputs};
 use lakesmith_core::table::{FileKey, VersionEdit};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Cancel, Location, Store, World};
 
+use crate::actions::Metadata;
 use crate::assemble::{Assembled, Intent};
 use crate::carry::{Carry, OutputDeletes};
 use crate::conflict::OwnChanges;
-use crate::log_files::LOG_FOLDER;
 use crate::log_state::DeltaTable;
 use crate::properties::{FileUse, NewConfiguration};
-use crate::puts::{Holder, Puts, commit_name};
-use crate::spelling::{identity, is_plain};
+use crate::puts::{Holder, Puts};
 use crate::tip::Tip;
 use crate::version_checksum::Before;
 use crate::winners::Winner;
@@ -123,7 +122,8 @@ pub async fn commit(
     committer.run().await
 }
 
-fn key(base: &DeltaTable, id: lakesmith_core::table::FileId) -> FileKey {
+/// Identity of a file of `base`.
+pub(crate) fn key(base: &DeltaTable, id: lakesmith_core::table::FileId) -> FileKey {
     let file = base.state.files.get(id);
     FileKey { path: file.path.to_owned(), vector_id: file.deletes.map(|d| d.unique_id.clone()) }
 }
@@ -195,13 +195,8 @@ impl Committer<'_> {
     async fn committed(&self, version: u64, assembled: Assembled) -> CommitResult {
         tracing::info!(version, groups_dropped = self.groups(false).len(), "committed");
         let metadata = self.intent.configuration.and_then(|c| c.metadata.as_ref()).unwrap_or(&self.tip.metadata);
-        let checksum = version_checksum::write(self.store, self.root, version, self.before(version), &assembled.bytes);
-        if let Err(error) = checksum.await {
-            tracing::debug!(version, %error, "the commit stands without a checksum of its version");
-        }
-        if checkpoint::is_due(metadata, version) {
-            checkpoint::after_commit(self.store, self.root, version, self.context.world.now_ms()).await;
-        }
+        let now_ms = self.context.world.now_ms();
+        follow_up(self.store, self.root, version, self.before(version), metadata, &assembled.bytes, now_ms).await;
         CommitResult::Committed(Committed {
             version,
             groups_done: self.groups(true),
@@ -255,47 +250,16 @@ impl Committer<'_> {
 
     /// Follows every commit from `from` on; returns the first version that nobody is known to hold.
     async fn catch_up(&mut self, from: u64) -> Result<u64> {
-        let log = self.root.join(LOG_FOLDER);
-        let after = commit_name(from - 1);
-        let listed = self.puts.patiently(async || self.store.list_from(&log, &after).await).await?;
-        let known = if self.puts.tried.last() == Some(&from) { Some(from) } else { None };
-        let versions = listed.iter().filter_map(|info| version_of(info.location.file_name()));
-        let Some(newest) = versions.chain(known).filter(|v| *v >= from).max() else { return Ok(from) };
+        let Some(newest) = self.puts.newest(from).await? else { return Ok(from) };
         for version in from..=newest {
-            let Some(bytes) = self.puts.read(version).await? else {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    "the log no longer holds every commit since the table was loaded, so conflicts can't be ruled out; \
-                     run again",
-                )
-                .with("version", version));
-            };
-            let winner = Winner::parse(&bytes, version, &self.puts.location(version))?;
+            let winner = self.puts.winner(version).await?;
             self.follow(winner)?;
         }
         Ok(newest + 1)
     }
 
-    /// The winner in our spelling of paths: one that touches an input under another spelling took it away from us,
-    /// whatever other readers make of it.
-    fn in_our_spelling(&self, winner: &mut Winner) {
-        let own = || self.inputs.iter().flatten().map(|key| key.path.as_str());
-        let theirs = winner.summary.removed.iter().chain(&winner.summary.added).map(|key| key.path.as_str());
-        if theirs.chain(own()).all(|path| is_plain(path, self.root)) {
-            return;
-        }
-        let inputs: HashMap<String, &str> = own().map(|path| (identity(path, self.root), path)).collect();
-        let other_spelling = |key: &FileKey| {
-            let path = *inputs.get(&identity(&key.path, self.root))?;
-            (path != key.path).then(|| FileKey { path: path.to_owned(), vector_id: key.vector_id.clone() })
-        };
-        let touched: Vec<FileKey> =
-            winner.summary.removed.iter().chain(&winner.summary.added).filter_map(other_spelling).collect();
-        winner.summary.removed.extend(touched);
-    }
-
     fn follow(&mut self, mut winner: Winner) -> Result<()> {
-        self.in_our_spelling(&mut winner);
+        winner.spell_as(self.inputs.iter().flatten().map(|key| key.path.as_str()), self.root);
         let winner = &winner;
         let configuration = self.intent.configuration;
         let own = OwnChanges {
@@ -352,9 +316,21 @@ impl Committer<'_> {
     }
 }
 
-/// The version that a file of the log stands for: a commit, or a checkpoint, which proves that the version exists.
-fn version_of(name: &str) -> Option<u64> {
-    let (digits, rest) = name.split_at_checked(20)?;
-    let counts = rest == ".json" || rest.starts_with(".checkpoint.");
-    (counts && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok()).flatten()
+/// What follows a commit that stands: a checksum where the version before has one, and a checkpoint where `metadata`, that of
+/// the new version, asks for one. Their failures are logged.
+pub(crate) async fn follow_up(
+    store: &Store,
+    root: &Location,
+    version: u64,
+    before: Before<'_>,
+    metadata: &Metadata,
+    bytes: &[u8],
+    now_ms: i64,
+) {
+    if let Err(error) = version_checksum::write(store, root, version, before, bytes).await {
+        tracing::debug!(version, %error, "the commit stands without a checksum of its version");
+    }
+    if checkpoint::is_due(metadata, version) {
+        checkpoint::after_commit(store, root, version, now_ms).await;
+    }
 }

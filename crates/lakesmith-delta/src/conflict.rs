@@ -206,7 +206,8 @@ fn metadata_changed(winner: &Winner, why: &str) -> Error {
     with_winner(Error::new(ErrorKind::Conflict, message).class("DELTA_METADATA_CHANGED"), winner)
 }
 
-fn with_winner(error: Error, winner: &Winner) -> Error {
+/// The error, saying who won.
+pub(crate) fn with_winner(error: Error, winner: &Winner) -> Error {
     error
         .with("version", winner.summary.version)
         .with("operation", winner.summary.operation.as_deref().unwrap_or("unknown"))

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::StreamExt as _;
 use lakesmith_core::op::CreateTable;
 use lakesmith_core::plan::keys::reference_name;
-use lakesmith_core::table::{DataType, Field, FileTable, OperationInfo, Schema};
+use lakesmith_core::table::{DataType, Field, FileTable, NewFile, OperationInfo, Schema};
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::{Location, Store, World};
-use serde_json::Map;
+use serde_json::{Map, json};
 
-use crate::actions::{Action, CommitInfo, Format, Metadata, Protocol};
+use crate::actions::{Action, Add, CommitInfo, Format, Metadata, Protocol};
 use crate::alter::{defaults_not_enabled, set_default};
-use crate::assemble::{domain, lines, parameters};
+use crate::assemble::{domain, lines, new_add, parameters};
 use crate::clustering::{CLUSTERING_FEATURES, domain as clustering_domain, keys, schema_spelling};
 use crate::commit::CommitContext;
 use crate::features::{WRITER_VERSION_FEATURES, check_features, with_features};
@@ -25,7 +25,7 @@ use crate::properties::{Change, FileUse, MAX_COLUMN_ID, NewConfiguration};
 use crate::puts::{Holder, Puts, commit_name};
 use crate::schema::find_column;
 use crate::schema_text::{schema_string, tree};
-use crate::tip::{IN_COMMIT_TIMESTAMPS, is_true};
+use crate::tip::{IN_COMMIT_TIMESTAMPS, ROW_TRACKING_DOMAIN, Tip, is_true};
 use crate::version_checksum;
 use crate::version_state::VersionState;
 use crate::write_spec::{COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
@@ -303,6 +303,7 @@ pub async fn create(
     store: &Store,
     root: &Location,
     new: &NewConfiguration,
+    rows: &FirstRows<'_>,
     operation: &OperationInfo,
     context: &CommitContext<'_>,
 ) -> Result<bool> {
@@ -311,6 +312,14 @@ pub async fn create(
     };
     let transaction_id = context.world.new_uuid().to_string();
     let now_ms = context.world.now_ms();
+    let table = becoming(root, new, None)?;
+    let tip = Tip::of(&table);
+    let mut mark = tip.row_id_mark;
+    let mut files = Vec::with_capacity(rows.files.len());
+    for file in rows.files {
+        let add = new_add(&table, &tip, file, None, 0, &mut mark)?;
+        files.push(Action::Add(Box::new(Add { data_change: true, ..add })));
+    }
     let info = CommitInfo {
         in_commit_timestamp: is_true(metadata, IN_COMMIT_TIMESTAMPS).then_some(now_ms),
         timestamp: Some(now_ms),
@@ -318,7 +327,7 @@ pub async fn create(
         operation_parameters: Some(parameters(operation)?),
         isolation_level: Some("Serializable".into()),
         is_blind_append: Some(true),
-        operation_metrics: Some(Map::new()),
+        operation_metrics: Some(rows.metrics.iter().map(|(k, v)| (k.clone(), v.as_str().into())).collect()),
         user_metadata: operation.user_metadata.clone(),
         engine_info: Some(context.engine_info.clone()),
         txn_id: Some(transaction_id.clone()),
@@ -327,6 +336,10 @@ pub async fn create(
     let mut actions =
         vec![Action::CommitInfo(info), Action::Metadata(metadata.clone()), Action::Protocol(protocol.clone())];
     actions.extend(new.domains.iter().map(|(name, text)| domain(name, text.clone())));
+    if mark != tip.row_id_mark {
+        actions.push(domain(ROW_TRACKING_DOMAIN, json!({ "rowIdHighWaterMark": mark }).to_string()));
+    }
+    actions.append(&mut files);
     let mut puts = Puts::new(store, root, context, &transaction_id, None);
     let commit = lines(&actions)?;
     if let Holder::Another = puts.put(0, &commit).await.map_err(|e| e.with("table", root))? {
@@ -336,6 +349,28 @@ pub async fn create(
         tracing::debug!(%error, "the new table stands without a checksum of its version");
     }
     Ok(true)
+}
+
+/// The table that `new` makes: a new one, or `from` without its files.
+///
+/// # Errors
+/// Corrupt if the metadata contradicts itself.
+pub fn becoming(root: &Location, new: &NewConfiguration, from: Option<&DeltaTable>) -> Result<DeltaTable> {
+    let metadata = new.metadata.as_ref().or(from.map(|t| &t.log.metadata));
+    let protocol = new.protocol.as_ref().or(from.map(|t| &t.log.protocol));
+    match metadata.zip(protocol) {
+        Some((metadata, protocol)) => table(root, metadata, protocol),
+        None => Err(Error::internal("a new table has neither metadata nor protocol").with("path", root)),
+    }
+}
+
+/// Rows that a new table begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct FirstRows<'a> {
+    /// Their files, written for what [`becoming`] says.
+    pub files: &'a [NewFile],
+    /// Counters for the history.
+    pub metrics: &'a BTreeMap<String, String>,
 }
 
 /// The table as its first version has it.

@@ -1,12 +1,16 @@
-//! Partition values: the log's strings as typed values.
+//! Partition values: the log's strings as typed values, and the other way round.
 //!
 //! # Source
 //! Delta PROTOCOL.md, "Partition Value Serialization".
 
 use jiff::civil::{Date, DateTime};
 use lakesmith_core::predicate::parse_timestamp;
-use lakesmith_core::table::{DataType, Field, Scalar};
+use lakesmith_core::table::{DataType, Field, PartitionTuple, Scalar};
 use lakesmith_core::{Error, Result};
+
+use crate::DeltaTable;
+use crate::read::partition_fields;
+use crate::stats::{date, decimal as decimal_text, micros_text};
 
 /// The typed value of a partition column; the empty string is NULL.
 ///
@@ -42,6 +46,53 @@ pub(crate) fn typed(data_type: &DataType, text: &str) -> Option<Scalar> {
         DataType::Binary => Scalar::Binary(text.as_bytes().to_vec()),
         _ => return None,
     })
+}
+
+/// The text of a value in the log; `None` for NULL. Timestamps are instants in UTC, as writers since 2024 have them.
+///
+/// # Errors
+/// Unsupported for bytes that are no text, Usage for a time that has no text.
+pub(crate) fn text(field: &Field, value: &Scalar) -> Result<Option<String>> {
+    let beyond = || {
+        Error::usage("a partition's time is outside of the years that can be written")
+            .class("DATETIME_OVERFLOW")
+            .with("column", &field.name)
+    };
+    Ok(Some(match (value, &field.data_type) {
+        (Scalar::Null, _) => return Ok(None),
+        (Scalar::Boolean(v), _) => v.to_string(),
+        (Scalar::Long(v), _) => v.to_string(),
+        (Scalar::Double(v), _) if v.is_nan() => "NaN".to_owned(),
+        (Scalar::Double(v), _) if v.is_infinite() => if *v > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
+        // Zero has one folder, whatever its sign.
+        (Scalar::Double(0.0), _) => "0.0".to_owned(),
+        (Scalar::Double(v), DataType::Float) => format!("{:?}", *v as f32),
+        (Scalar::Double(v), _) => format!("{v:?}"),
+        (Scalar::Decimal(v, scale), _) => decimal_text(*v, *scale),
+        (Scalar::Date(days), _) => date(i64::from(*days)).ok_or_else(beyond)?,
+        (Scalar::Timestamp(micros), _) => format!("{}Z", micros_text(*micros, 'T').ok_or_else(beyond)?),
+        (Scalar::TimestampNtz(micros), _) => micros_text(*micros, ' ').ok_or_else(beyond)?,
+        (Scalar::String(v), _) => v.clone(),
+        (Scalar::Binary(v), _) => String::from_utf8(v.clone()).map_err(|_| {
+            Error::unsupported("a partition's bytes are no text, so the log can't hold them; cast the column to STRING")
+                .with("column", &field.name)
+        })?,
+    }))
+}
+
+/// The partition of new rows with these values, in the order of the table's partition columns.
+///
+/// # Errors
+/// As [`text`], which the log holds; Corrupt if a partition column is not in the schema.
+pub fn new_partition(table: &DeltaTable, values: Vec<Scalar>) -> Result<PartitionTuple> {
+    let state = &table.state;
+    let mut tuple = PartitionTuple::default();
+    for (field, value) in partition_fields(&state.schema, &state.partition_columns)?.into_iter().zip(values) {
+        let raw = text(field, &value)?.filter(|text| !text.is_empty());
+        tuple.values.push(if raw.is_none() { Scalar::Null } else { value });
+        tuple.raw.push(raw);
+    }
+    Ok(tuple)
 }
 
 /// Both encodings: ISO with a zone, and the older wall clock, which is taken as UTC.
@@ -150,6 +201,37 @@ mod tests {
             let error = value(data_type, text).unwrap_err();
             assert_eq!(error.kind(), lakesmith_core::ErrorKind::Corrupt, "{text}");
             assert_eq!(error.context_value("column"), Some("p"));
+        }
+    }
+
+    #[test]
+    fn texts_are_read_as_the_values_that_they_were() {
+        let decimal = DataType::Decimal { precision: 10, scale: 2 };
+        for (data_type, held, expected) in [
+            (DataType::String, Scalar::String("a/b ü".into()), "a/b ü"),
+            (DataType::Boolean, Scalar::Boolean(false), "false"),
+            (DataType::Integer, Scalar::Long(-7), "-7"),
+            (DataType::Float, Scalar::Double(f64::from(1.1f32)), "1.1"),
+            (DataType::Double, Scalar::Double(1e300), "1e300"),
+            (DataType::Double, Scalar::Double(f64::NAN), "NaN"),
+            (DataType::Double, Scalar::Double(f64::NEG_INFINITY), "-Infinity"),
+            (decimal, Scalar::Decimal(-5, 2), "-0.05"),
+            (DataType::Date, Scalar::Date(19_782), "2024-02-29"),
+            (DataType::Timestamp, Scalar::Timestamp(1_767_225_600_123_456), "2026-01-01T00:00:00.123456Z"),
+            (DataType::Timestamp, Scalar::Timestamp(-1), "1969-12-31T23:59:59.999999Z"),
+            (DataType::TimestampNtz, Scalar::TimestampNtz(1_767_225_600_000_000), "2026-01-01 00:00:00.000000"),
+            (DataType::Binary, Scalar::Binary(b"ab".to_vec()), "ab"),
+        ] {
+            let field = Field {
+                name: "p".into(),
+                physical: "p".into(),
+                id: None,
+                data_type: data_type.clone(),
+                nullable: true,
+                metadata: Default::default(),
+            };
+            assert_eq!(text(&field, &held).unwrap().unwrap(), expected);
+            assert_eq!(value(data_type, expected).unwrap(), held);
         }
     }
 

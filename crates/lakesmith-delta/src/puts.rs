@@ -127,6 +127,29 @@ impl<'a> Puts<'a> {
         }
     }
 
+    /// The newest version that others are known to hold, if it is `from` or a later one.
+    pub(crate) async fn newest(&self, from: u64) -> Result<Option<u64>> {
+        let log = self.root.join(LOG_FOLDER);
+        let after = commit_name(from - 1);
+        let listed = self.patiently(async || self.store.list_from(&log, &after).await).await?;
+        let known = if self.tried.last() == Some(&from) { Some(from) } else { None };
+        let versions = listed.iter().filter_map(|info| version_of(info.location.file_name()));
+        Ok(versions.chain(known).filter(|v| *v >= from).max())
+    }
+
+    /// The commit of a version that others hold.
+    pub(crate) async fn winner(&self, version: u64) -> Result<Winner> {
+        let Some(bytes) = self.read(version).await? else {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "the log no longer holds every commit since the table was loaded, so conflicts can't be ruled out; \
+                 run again",
+            )
+            .with("version", version));
+        };
+        Winner::parse(&bytes, version, &self.location(version))
+    }
+
     pub(crate) async fn patiently<T>(&self, request: impl AsyncFn() -> Result<T>) -> Result<T> {
         let mut failures = 0;
         loop {
@@ -169,4 +192,11 @@ fn contradiction(version: u64) -> Error {
 
 pub(crate) fn commit_name(version: u64) -> String {
     format!("{version:020}.json")
+}
+
+/// The version that a file of the log stands for: a commit, or a checkpoint, which proves that the version exists.
+fn version_of(name: &str) -> Option<u64> {
+    let (digits, rest) = name.split_at_checked(20)?;
+    let counts = rest == ".json" || rest.starts_with(".checkpoint.");
+    (counts && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok()).flatten()
 }

@@ -15,12 +15,12 @@ use lakesmith_core::table::{FileId, OperationInfo};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::presence::{Presence, presence};
 use lakesmith_storage::{Cancel, Location, Store};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::actions::{Action, Add, CommitInfo, Metadata, SetTransaction};
-use crate::assemble::{descriptor, domain, lines, parameters, partition_values, remove, tags, with_new_clock};
+use crate::assemble::{domain, lines, live_add, parameters, remove, with_new_clock};
 use crate::clustering::CLUSTERING_DOMAIN;
-use crate::commit::CommitContext;
+use crate::commit::{CommitContext, follow_up};
 use crate::commit_info::CommitClock;
 use crate::features::{expand, with_features};
 use crate::identity_column::with_later_marks;
@@ -31,7 +31,7 @@ use crate::properties::{MAX_COLUMN_ID, NewConfiguration};
 use crate::puts::{Holder, Puts};
 use crate::spelling::{identity, is_plain};
 use crate::tip::{IN_COMMIT_TIMESTAMPS, ROW_TRACKING_DOMAIN, Tip, is_true};
-use crate::version_checksum::{self, Before};
+use crate::version_checksum::Before;
 use crate::write_spec::{COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::{check_writable, checkpoint};
 
@@ -125,12 +125,7 @@ impl Restoration {
         }
         let files = &self.current.state.files;
         let before = Before { tip: &tip, files: Some((files.len() as u64, files.total_bytes())) };
-        if let Err(error) = version_checksum::write(store, root, version, before, &bytes).await {
-            tracing::debug!(version, %error, "the commit stands without a checksum of its version");
-        }
-        if checkpoint::is_due(&self.target.log.metadata, version) {
-            checkpoint::after_commit(store, root, version, now_ms).await;
-        }
+        follow_up(store, root, version, before, &self.target.log.metadata, &bytes, now_ms).await;
         Ok(version)
     }
 
@@ -248,20 +243,12 @@ impl Restoration {
             *mark =
                 mark.checked_add(rows).ok_or_else(|| at_file(Error::internal("the table has run out of row ids")))?;
         }
+        let add = live_add(&self.target, &file).map_err(at_file)?;
         Ok(Add {
-            path: file.path.to_owned(),
-            partition_values: partition_values(&self.target, &file.partition.raw).map_err(at_file)?,
-            size: i64::try_from(file.size)
-                .map_err(|_| at_file(Error::internal("a number is too large for the log")))?,
-            modification_time: file.modified_ms,
-            data_change: true,
             stats: file.stats_json.map(str::to_owned),
-            tags: tags(&file.marks.tags),
-            deletion_vector: file.deletes.map(descriptor),
             base_row_id,
             default_row_commit_version: commit_version,
-            clustering_provider: file.marks.clustering_provider.clone(),
-            unknown: Map::new(),
+            ..add
         })
     }
 }

@@ -147,7 +147,7 @@ fn float(v: f64, data_type: &DataType) -> Value {
 }
 
 /// All digits of the scale: `-15.00`, never an exponent.
-fn decimal(unscaled: i128, scale: i8) -> String {
+pub(crate) fn decimal(unscaled: i128, scale: i8) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
     let digits = unscaled.unsigned_abs().to_string();
     let Ok(scale) = usize::try_from(scale) else { return format!("{sign}{digits}") };
@@ -163,7 +163,7 @@ fn decimal(unscaled: i128, scale: i8) -> String {
 ///
 /// # Source
 /// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
-fn date(days: i64) -> Option<String> {
+pub(crate) fn date(days: i64) -> Option<String> {
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
     let day_of_era = z.rem_euclid(146_097);
@@ -176,13 +176,19 @@ fn date(days: i64) -> Option<String> {
     (1..=9999).contains(&year).then(|| format!("{year:04}-{month:02}-{day:02}"))
 }
 
+/// Date and time with all six digits of a second, `between` them this character; `None` as [`date`].
+pub(crate) fn micros_text(micros: i64, between: char) -> Option<String> {
+    let day = date(micros.div_euclid(MICROS_PER_DAY))?;
+    let micros = micros.rem_euclid(MICROS_PER_DAY);
+    let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    Some(format!("{day}{between}{hour:02}:{minute:02}:{second:02}.{micros:06}"))
+}
+
 /// Cut to milliseconds towards the past; readers allow for the lost part of a maximum.
 fn timestamp(micros: i64) -> Option<String> {
-    let day = date(micros.div_euclid(MICROS_PER_DAY))?;
-    let millis = micros.rem_euclid(MICROS_PER_DAY) / 1_000;
-    let (seconds, millis) = (millis / 1_000, millis % 1_000);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    Some(format!("{day}T{hour:02}:{minute:02}:{second:02}.{millis:03}"))
+    let text = micros_text(micros, 'T')?;
+    Some(text[..text.len() - 3].to_owned())
 }
 
 /// A lower bound: the first characters.

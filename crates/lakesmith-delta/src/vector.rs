@@ -86,6 +86,21 @@ pub(crate) fn delete_info(root: &Location, descriptor: Descriptor<'_>) -> Result
     })
 }
 
+/// The same of a descriptor as it stands in an action.
+///
+/// # Errors
+/// As [`delete_info`].
+pub(crate) fn info_of(root: &Location, d: &DeletionVectorDescriptor) -> Result<DeleteInfo> {
+    let descriptor = Descriptor {
+        storage_type: &d.storage_type,
+        path_or_inline: &d.path_or_inline_dv,
+        offset: d.offset,
+        size_in_bytes: d.size_in_bytes,
+        cardinality: d.cardinality,
+    };
+    delete_info(root, descriptor)
+}
+
 /// Path below the table root of a vector file that is named by an optional prefix and 20 characters of Z85.
 pub fn relative_path(path_or_inline: &str) -> Option<String> {
     let start = path_or_inline.len().checked_sub(UUID_TEXT)?;

@@ -1,11 +1,14 @@
 //! Commits of other writers that took a version that we wanted.
 
+use std::collections::{BTreeSet, HashMap};
+
 use lakesmith_core::Result;
 use lakesmith_core::commit::CommitSummary;
 use lakesmith_core::table::FileKey;
 use lakesmith_storage::Location;
 
-use crate::actions::{Action, Add, CommitInfo, DomainMetadata, Metadata, Protocol, parse_commit};
+use crate::actions::{Action, Add, CommitInfo, DomainMetadata, Metadata, Protocol, StringMap, parse_commit};
+use crate::spelling::{identity, is_plain};
 
 /// A winning commit: what it did in format-free words, and what only Delta knows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,6 +22,8 @@ pub(crate) struct Winner {
     pub marked: Vec<Add>,
     /// Files put in with row ids: identity, first row id, default commit version.
     pub row_ids: Vec<(FileKey, i64, Option<i64>)>,
+    /// Files with rows that were not there before, or not like this: path and partition.
+    pub changed: Vec<(String, StringMap)>,
 }
 
 impl Winner {
@@ -47,6 +52,9 @@ impl Winner {
                 if let Some(base_row_id) = add.base_row_id {
                     self.row_ids.push((key.clone(), base_row_id, add.default_row_commit_version));
                 }
+                if add.data_change {
+                    self.changed.push((key.path.clone(), add.partition_values.clone()));
+                }
                 self.summary.added.push(key);
                 if add.deletion_vector.is_some() {
                     self.marked.push(*add);
@@ -65,6 +73,30 @@ impl Winner {
             | Action::Sidecar(_)
             | Action::Unknown(..) => {}
         }
+    }
+
+    /// Takes the spelling of paths in which we know the inputs `own`: a winner that touches one of them under another spelling
+    /// took it away from us, whatever other readers make of it.
+    pub(crate) fn spell_as<'a>(&mut self, own: impl Iterator<Item = &'a str> + Clone, root: &Location) {
+        let mut theirs = self.summary.removed.iter().chain(&self.summary.added);
+        if theirs.all(|key| is_plain(&key.path, root)) && own.clone().all(|path| is_plain(path, root)) {
+            return;
+        }
+        let inputs: HashMap<String, &str> = own.map(|path| (identity(path, root), path)).collect();
+        let other_spelling = |key: &FileKey| {
+            let path = *inputs.get(&identity(&key.path, root))?;
+            (path != key.path).then(|| FileKey { path: path.to_owned(), vector_id: key.vector_id.clone() })
+        };
+        let touched: Vec<FileKey> =
+            self.summary.removed.iter().chain(&self.summary.added).filter_map(other_spelling).collect();
+        self.summary.removed.extend(touched);
+    }
+
+    /// Partitions of files with rows that were not in the table before: files whose rows were deleted only, and files that
+    /// hold moved rows, are none.
+    pub(crate) fn appended(&self) -> impl Iterator<Item = &StringMap> {
+        let removed: BTreeSet<&str> = self.summary.removed.iter().map(|key| key.path.as_str()).collect();
+        self.changed.iter().filter(move |(path, _)| !removed.contains(path.as_str())).map(|(_, values)| values)
     }
 
     /// True if the commit is the attempt with this identity.

@@ -4,6 +4,7 @@
 //! RewriteTask -> LocalExecutor -> rewrite: source -> file_read -> adapt -> tracking -> output -> RewriteOutcome
 //!                                          (ranges)  (batches)                          (upload, statistics)
 //!                                                 `-> merge (pages as they are) -> row_group ´
+//! rows from elsewhere:                  new_file -> output -> WrittenFile
 //! with an order:                           order: sample -> runs (spilled) -> ranges -> output
 //! ```
 
@@ -25,11 +26,13 @@ mod file_read;
 mod footer;
 mod inspect;
 mod merge;
+mod new_file;
 mod opener;
 mod order;
 mod outcome;
 mod output;
 mod prepare;
+mod relabel;
 mod rewrite;
 mod row_group;
 mod skipping;
@@ -42,8 +45,10 @@ mod upload_sink;
 mod vector;
 
 pub use column_adapter::{ColumnAdapter, check_calendar, is_legacy_calendar};
+pub use constants::value_at;
 pub use control::RewriteControl;
 pub use dropped::{dropped_column_in_footer, files_with_dropped_columns};
 pub use executor::{LocalExecutor, RunFailure};
 pub use inspect::{Depth, Inspected, Inspection, inspect_files};
+pub use new_file::{NewFile, NewFiles};
 pub use rewrite::{TaskContext, rewrite};

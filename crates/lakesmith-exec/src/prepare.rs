@@ -43,7 +43,8 @@ pub(crate) fn outputs(
     Ok((target, plan))
 }
 
-fn is_void(fields: &[Field], path: &[String]) -> bool {
+/// True if the column at this physical path holds nothing but nulls without a type.
+pub(crate) fn is_void(fields: &[Field], path: &[String]) -> bool {
     let Some((name, rest)) = path.split_first() else { return false };
     match fields.iter().find(|f| f.physical == *name).map(|f| &f.data_type) {
         Some(DataType::Null) => true,

@@ -21,6 +21,29 @@ use crate::Session;
 /// Name under which commits are made.
 pub(crate) const ENGINE_INFO: &str = concat!("Lakesmith/", env!("CARGO_PKG_VERSION"));
 
+/// Threads that a run may use.
+pub(crate) fn threads(limits: &RewriteLimits) -> usize {
+    match limits.threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        n => n,
+    }
+}
+
+/// Deletes files that no commit can reach any more. A failed sweep leaves orphans, which is not worth failing a run for.
+pub(crate) fn sweep_uncommitted(session: &Session, store: &Store, outputs: Vec<Location>, proof: UncommittedProof) {
+    if outputs.is_empty() {
+        return;
+    }
+    let count = outputs.len();
+    let swept =
+        SweepPlan::own_uncommitted(outputs, proof).and_then(|plan| session.runtime.block_on(sweep(store, plan)));
+    match swept {
+        Ok(report) if report.failed.is_empty() => tracing::info!(count, "removed uncommitted outputs"),
+        Ok(report) => tracing::warn!(count, failed = report.failed.len(), "uncommitted outputs stay as orphans"),
+        Err(error) => tracing::warn!(count, %error, "uncommitted outputs stay as orphans"),
+    }
+}
+
 /// What a run did.
 #[derive(Debug, Default)]
 pub(crate) struct Driven {
@@ -242,10 +265,7 @@ impl Drive<'_> {
 
     /// Runs the tasks; outcomes come back in task order. On failure everything written is swept.
     fn execute(&self, tasks: Vec<RewriteTask>) -> Result<(Vec<RewriteOutcome>, u64)> {
-        let threads = match self.limits.threads {
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            n => n,
-        };
+        let threads = threads(self.limits);
         let parallelism = threads.min(tasks.len()) as u64;
         let control = RewriteControl {
             memory_bytes: self.limits.memory_bytes,
@@ -302,19 +322,8 @@ impl Drive<'_> {
         }
     }
 
-    /// A failed sweep leaves orphans, which is not worth failing the run for.
     fn sweep(&self, outputs: Vec<Location>, proof: UncommittedProof) {
-        if outputs.is_empty() {
-            return;
-        }
-        let count = outputs.len();
-        let swept = SweepPlan::own_uncommitted(outputs, proof)
-            .and_then(|plan| self.session.runtime.block_on(sweep(self.store, plan)));
-        match swept {
-            Ok(report) if report.failed.is_empty() => tracing::info!(count, "removed uncommitted outputs"),
-            Ok(report) => tracing::warn!(count, failed = report.failed.len(), "uncommitted outputs stay as orphans"),
-            Err(error) => tracing::warn!(count, %error, "uncommitted outputs stay as orphans"),
-        }
+        sweep_uncommitted(self.session, self.store, outputs, proof);
     }
 
     /// Refuses a local disk that cannot hold the outputs, before the first write.

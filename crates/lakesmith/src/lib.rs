@@ -13,6 +13,7 @@
 //! ```
 
 mod catalog;
+mod change;
 mod demo;
 mod drive;
 mod open_table;
@@ -26,6 +27,7 @@ mod sql;
 mod table_ref;
 
 pub use catalog::{Catalog, CatalogTable, Database};
+pub use change::{Changed, Copied, RowChange, RowWriter};
 pub use demo::{DemoOptions, DemoReport, demo};
 pub use lakesmith_core::{Error, ErrorKind, Result, layout, op, plan, predicate, table, units};
 pub use lakesmith_sql::{

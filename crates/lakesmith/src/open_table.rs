@@ -34,6 +34,10 @@ impl Table {
         Ok(Table { table: Arc::new(table), store, root: root.clone(), read, row_tracking })
     }
 
+    pub(crate) fn delta(&self) -> &Arc<DeltaTable> {
+        &self.table
+    }
+
     /// Schema, properties and the live files.
     pub fn state(&self) -> &TableState {
         &self.table.state

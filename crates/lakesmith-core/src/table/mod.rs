@@ -13,7 +13,7 @@ pub mod vector;
 
 use std::collections::BTreeMap;
 
-pub use edit::{FileKey, GroupEdit, NewFile, OperationInfo, VersionEdit};
+pub use edit::{DataEdit, FileKey, GroupEdit, MarkedFile, NewFile, OperationInfo, ReadSet, VersionEdit};
 pub use file_table::{DataFile, FileId, FileTable, FileTableBuilder, NewRow};
 pub use log_file::{LogFile, LogRole, complete_checkpoints};
 pub use marks::FileMarks;

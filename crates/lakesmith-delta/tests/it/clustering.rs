@@ -7,7 +7,7 @@ use lakesmith_core::layout::OrderKey;
 use lakesmith_core::op::CreateTable;
 use lakesmith_core::table::{DataType, Field, OperationInfo, Scalar, Schema};
 use lakesmith_delta::{
-    CommitContext, NewConfiguration, check_room, create, files_without_statistics, key_bounds, new_table,
+    CommitContext, FirstRows, NewConfiguration, check_room, create, files_without_statistics, key_bounds, new_table,
     set_clustering,
 };
 use lakesmith_storage::{Location, Store};
@@ -24,6 +24,8 @@ fn paths(columns: &[&[&str]]) -> Vec<Vec<String>> {
 fn of_kind<'a>(actions: &'a [Value], kind: &str) -> Vec<&'a Value> {
     actions.iter().filter_map(|action| action.get(kind)).collect()
 }
+
+const NO_ROWS: FirstRows<'static> = FirstRows { files: &[], metrics: &BTreeMap::new() };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plain_table_gets_keys_with_features_and_metadata_and_a_clustered_one_the_domain_alone() {
@@ -108,8 +110,8 @@ async fn the_first_version_is_made_once() {
         timeout_ms: 20_000,
     };
     check_room(&store, &root).await.unwrap();
-    assert!(create(&store, &root, &new, &operation, &context).await.unwrap());
-    assert!(!create(&store, &root, &new, &operation, &context).await.unwrap());
+    assert!(create(&store, &root, &new, &NO_ROWS, &operation, &context).await.unwrap());
+    assert!(!create(&store, &root, &new, &NO_ROWS, &operation, &context).await.unwrap());
     let checksum: Value =
         serde_json::from_slice(&store.get(&root.join("_delta_log/00000000000000000000.crc")).await.unwrap()).unwrap();
     let bins = std::fs::read(golden_folder().join("append_only/_delta_log/00000000000000000000.crc")).unwrap();

@@ -12,6 +12,7 @@ mod commit_races;
 mod commit_rebase;
 mod commit_tracking;
 mod damage;
+mod data_commits;
 mod golden;
 mod history;
 mod load_errors;

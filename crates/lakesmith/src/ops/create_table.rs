@@ -1,10 +1,12 @@
 //! CREATE TABLE and REPLACE TABLE from column definitions, on a path or under a name.
 
+use std::collections::BTreeMap;
+
 use lakesmith_core::op::{CreateTable, Replacing, Report, TimeTravel};
 use lakesmith_core::plan::keys::reference_name;
 use lakesmith_core::table::OperationInfo;
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_delta::{DeltaTable, NewConfiguration};
+use lakesmith_delta::{DeltaTable, FirstRows, NewConfiguration};
 use lakesmith_storage::{Location, Store};
 
 use super::properties::commit;
@@ -95,7 +97,9 @@ impl Creation<'_> {
         self.session.runtime.block_on(lakesmith_delta::check_room(self.store, root))?;
         (self.claim)()?;
         let operation = self.operation(&new);
-        if self.session.runtime.block_on(lakesmith_delta::create(self.store, root, &new, &operation, &context))? {
+        let rows = FirstRows { files: &[], metrics: &BTreeMap::new() };
+        let create = lakesmith_delta::create(self.store, root, &new, &rows, &operation, &context);
+        if self.session.runtime.block_on(create)? {
             return Ok(Report::Done { version: 0 });
         }
         // Another writer was faster, so that there is a table now.
