@@ -186,9 +186,9 @@ fn nothing_is_committed_to_a_log_that_was_replaced() {
         for commits in [Some(4), Some(2), Some(6), None] {
             let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
             let append = |builder: TableBuilder| builder.append(50, 2);
-            let table = (0..4).fold(TableBuilder::new(&dir.path().join("t")), |b, _| append(b)).build().unwrap();
+            let table = (0..4).fold(TableBuilder::new(dir.path().join("t")), |b, _| append(b)).build().unwrap();
             let new = commits.map(|commits| {
-                (0..commits).fold(TableBuilder::new(&other.path().join("t")), |b, _| append(b)).build().unwrap()
+                (0..commits).fold(TableBuilder::new(other.path().join("t")), |b, _| append(b)).build().unwrap()
             });
             let files_before = names(&table.folder);
             let (folder, place) = (table.folder.clone(), other.path().join("t"));
