@@ -19,9 +19,10 @@ use crate::assemble::{domain, lines, new_add, parameters};
 use crate::clustering::{CLUSTERING_FEATURES, domain as clustering_domain, keys, schema_spelling};
 use crate::commit::CommitContext;
 use crate::features::{WRITER_VERSION_FEATURES, check_features, with_features};
+use crate::log_cleanup::PROTECTED_BEFORE;
 use crate::log_state::DeltaTable;
 use crate::mapping_upgrade::with_mapping;
-use crate::properties::{Change, FileUse, MAX_COLUMN_ID, NewConfiguration};
+use crate::properties::{Change, FileUse, MAX_COLUMN_ID, NewConfiguration, clock_goes_on};
 use crate::puts::{Holder, Puts, commit_name};
 use crate::schema::find_column;
 use crate::schema_text::{schema_string, tree};
@@ -56,11 +57,25 @@ pub fn replace_table(table: &DeltaTable, options: &CreateTable, world: &dyn Worl
         .class("DELTA_CANNOT_MODIFY_APPEND_ONLY")
         .with("path", &state.location));
     }
+    if !options.partition_by.is_empty() && state.has_feature("clustering") {
+        return Err(Error::usage("Replacing a clustered Delta table with a partitioned table is not allowed.")
+            .class("DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE")
+            .with("path", &state.location));
+    }
+    let stops_clock = |(key, value): (&String, &String)| {
+        key.eq_ignore_ascii_case(IN_COMMIT_TIMESTAMPS) && !value.eq_ignore_ascii_case("true")
+    };
+    if state.property_is_true(IN_COMMIT_TIMESTAMPS) && options.properties.iter().any(stops_clock) {
+        return Err(clock_goes_on().with("path", &state.location));
+    }
     let mut new = begin(&Location::from_canonical(&state.location)?, options, world, Some(table))?;
     if let Some(metadata) = &mut new.metadata {
-        // The times of earlier commits stay those that the table's own clock gave them.
-        let clock = |key: &&String| key.to_lowercase().contains("incommittimestamp");
-        let kept = state.properties.iter().filter(|(key, _)| clock(key));
+        // The times of earlier commits stay those that the table's own clock gave them, and a log of which a part is
+        // protected stays so: both are the log's, not that of what the table was.
+        let of_log = |key: &&String| {
+            key.to_lowercase().contains("incommittimestamp") || key.eq_ignore_ascii_case(PROTECTED_BEFORE)
+        };
+        let kept = state.properties.iter().filter(|(key, _)| of_log(key));
         for (key, value) in kept {
             metadata.configuration.entry(key.clone()).or_insert_with(|| value.clone());
         }

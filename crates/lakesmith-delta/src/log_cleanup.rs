@@ -27,7 +27,7 @@ use crate::retention::LOG_RETENTION;
 use crate::sidecars::referenced_sidecars;
 
 const ENABLED: &str = "delta.enableExpiredLogCleanup";
-const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";
+pub(crate) const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
 /// True unless the table says that its log is kept for ever.
 pub(crate) fn is_enabled(table: &DeltaTable) -> bool {

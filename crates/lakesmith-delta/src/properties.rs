@@ -16,6 +16,7 @@ use crate::property_rules::{Rule, check, known, strip_delta};
 use crate::retention::{FILE_RETENTION, LOG_RETENTION, RetentionProperty};
 use crate::schema::{find_column, parse_column_list};
 use crate::schema_text::tree;
+use crate::tip::IN_COMMIT_TIMESTAMPS;
 use crate::{actions, features};
 
 pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
@@ -169,7 +170,7 @@ impl<'a> Change<'a> {
             // What the enabling commit must record with it is known only when it is made.
             "delta.enableInCommitTimestamps" if on => Some("inCommitTimestamp"),
             "delta.enableInCommitTimestamps" if was_on => {
-                return Err(needs_engine(key, "the times of later commits would fall back to those of the files"));
+                return Err(clock_goes_on());
             }
             "delta.enableRowTracking" if on && self.creates => {
                 self.features.insert("domainMetadata".to_owned());
@@ -336,6 +337,11 @@ fn fixed(key: &str) -> Error {
     Error::unsupported(format!("{key} is maintained by the engines that write the table and can't be changed by hand"))
         .class("DELTA_CANNOT_MODIFY_TABLE_PROPERTY")
         .with("property", key)
+}
+
+/// A table that has its own clock keeps it.
+pub(crate) fn clock_goes_on() -> Error {
+    needs_engine(IN_COMMIT_TIMESTAMPS, "the times of later commits would fall back to those of the files")
 }
 
 fn needs_engine(key: &str, why: &str) -> Error {

@@ -25,6 +25,7 @@ use crate::commit_info::CommitClock;
 use crate::features::{expand, with_features};
 use crate::identity_column::with_later_marks;
 use crate::load::{Needs, load};
+use crate::log_cleanup::PROTECTED_BEFORE;
 use crate::log_files::LogFiles;
 use crate::log_state::DeltaTable;
 use crate::properties::{MAX_COLUMN_ID, NewConfiguration};
@@ -151,12 +152,10 @@ impl Restoration {
         }
         if is_true(&metadata, IN_COMMIT_TIMESTAMPS) && is_true(&current.metadata, IN_COMMIT_TIMESTAMPS) {
             // Since when commits have had their own time is the log's matter, not that of one version.
-            for key in ENABLEMENT {
-                metadata.configuration.remove(key);
-                let known = current.metadata.configuration.get(key);
-                metadata.configuration.extend(known.map(|value| (key.to_owned(), value.clone())));
-            }
+            ENABLEMENT.iter().for_each(|key| as_now(&mut metadata, &current.metadata, key));
         }
+        // And so is which part of the log is protected.
+        as_now(&mut metadata, &current.metadata, PROTECTED_BEFORE);
         let metadata = with_new_clock(&self.current, &Tip::of(&self.current), &metadata, version, now_ms)?;
         let mut domains = BTreeMap::new();
         if let Some(now) = current.domains.get(CLUSTERING_DOMAIN) {
@@ -255,6 +254,13 @@ impl Restoration {
 
 const ENABLEMENT: [&str; 2] =
     ["delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"];
+
+/// The property as the newest version has it.
+fn as_now(metadata: &mut Metadata, current: &Metadata, key: &str) {
+    metadata.configuration.remove(key);
+    let known = current.configuration.get(key);
+    metadata.configuration.extend(known.map(|value| (key.to_owned(), value.clone())));
+}
 
 /// Ids of columns are never given twice, whatever version the table returns to.
 fn later_column_id(metadata: &mut Metadata, current: &Metadata) {
