@@ -13,7 +13,7 @@ use crate::diagnostic::{LINE, POSITION, error_at};
 use crate::expression;
 use crate::grammar::string;
 use crate::parser::Parser;
-use crate::token::Kind;
+use crate::token::{Kind, Token};
 
 /// What follows the table; `None` if it is not for us.
 pub(crate) fn change(p: &mut Parser<'_>) -> Result<Option<TableChange>> {
@@ -118,7 +118,11 @@ fn add_constraint(p: &mut Parser<'_>) -> Result<TableChange> {
         }
         open += i32::from(p.symbol_at(0, "(")) - i32::from(p.symbol_at(0, ")"));
         let token = p.advance();
-        tokens.push(p.source(&token));
+        // A number and its type's letters are one token to Spark.
+        let has_suffix = token.kind == Kind::Number
+            && matches!(p.peek(), Token { kind: Kind::Word { quoted: false, .. }, start, .. } if *start == token.end);
+        let end = if has_suffix { p.advance().end } else { token.end };
+        tokens.push(&p.text[token.start..end]);
     }
     if tokens.is_empty() {
         return Err(p.unexpected("a condition"));

@@ -35,7 +35,7 @@ pub(super) fn add(
     let state = &draft.table.state;
     let judged = match condition {
         Some(condition) => check_condition(state, name, check, condition, draft.world.now_ms()),
-        None => Err(needs_engine(name, "its condition is more than can be checked without it")),
+        None => return Err(not_read(name, check)),
     };
     match judged {
         Err(error) if rows_are_judged && error.kind() == ErrorKind::Unsupported => {}
@@ -54,6 +54,18 @@ fn needs_engine(name: &str, why: &str) -> Error {
     Error::unsupported(format!(
         "adding the constraint {} needs the query engine: {why}; nothing was changed. Use Spark for it, or add it while \
          the table is empty",
+        reference_name(&[name.to_owned()])
+    ))
+    .class("UNSUPPORTED_FEATURE")
+    .with("constraint", name)
+}
+
+/// A condition that can't be looked through might be one that no writer can check: every later write would fail.
+fn not_read(name: &str, check: &str) -> Error {
+    Error::unsupported(format!(
+        "the condition of the constraint {} is more than Lakesmith reads, so it can't be told whether writers could check \
+         it (subqueries and aggregates can't be): {check}; nothing was changed. Write it with columns, literals, operators \
+         and plain functions, or use Spark for it",
         reference_name(&[name.to_owned()])
     ))
     .class("UNSUPPORTED_FEATURE")
