@@ -82,6 +82,23 @@ fn a_constraint_is_not_promised_for_rows_that_nobody_looked_at() {
     assert_eq!(class(&mut s, "ALTER TABLE t DROP CONSTRAINT pos"), "DELTA_CONSTRAINT_DOES_NOT_EXIST");
 }
 
+#[test]
+fn what_is_stored_of_an_expression_means_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = session_in(dir.path());
+    sql(&mut s, "CREATE TABLE t (id BIGINT, v STRING, d DECIMAL(9,2)) TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')").unwrap();
+    sql(&mut s, r#"ALTER TABLE t ADD CONSTRAINT c CHECK (v <> r'\d' AND v!=R"it's" AND id>-1L AND d < 1.50BD)"#)
+        .unwrap();
+    let stored = sql(&mut s, "SHOW TBLPROPERTIES t ('delta.constraints.c')").unwrap();
+    assert_eq!(stored[0][1], r#"v <> r'\d' AND v != R"it's" AND id > - 1L AND d < 1.50BD"#);
+    sql(&mut s, r"ALTER TABLE t ALTER COLUMN v SET DEFAULT r'\d'").unwrap();
+    let log = std::fs::read_to_string(dir.path().join("t/_delta_log/00000000000000000002.json")).unwrap();
+    let line = log.lines().find(|line| line.starts_with("{\"metaData\"")).unwrap();
+    let schema = serde_json::from_str::<Value>(line).unwrap()["metaData"]["schemaString"].as_str().unwrap().to_owned();
+    let field = serde_json::from_str::<Value>(&schema).unwrap()["fields"][1]["metadata"]["CURRENT_DEFAULT"].clone();
+    assert_eq!(field, r"r'\d'");
+}
+
 /// Counts as many rows as it is told, and keeps what it was asked.
 struct Counting {
     rows: u64,
@@ -115,31 +132,106 @@ fn with_an_engine_the_rows_decide_about_a_constraint() {
         assert_eq!(*engine.asked.lock().unwrap(), [asked]);
     }
     assert_eq!(last_commit(&table).0, "ADD CONSTRAINT");
+    // What no writer could check is not asked at all.
+    for check in ["id IN (SELECT 1)", "max(id) OVER () > 1", "exists(array(id), x -> x > 0)"] {
+        let engine = Arc::new(Counting { rows: 0, asked: Mutex::default() });
+        let options = SessionOptions { engine: Some(engine.clone()), ..SessionOptions::default() };
+        let add = on(&table, &format!("ALTER TABLE {{t}} ADD CONSTRAINT other CHECK ({check})"));
+        let error = sql(&mut Session::new(options).unwrap(), &add).unwrap_err();
+        assert_eq!(error.class_name(), "UNSUPPORTED_FEATURE", "{error}");
+        assert!(error.message().contains("more than Lakesmith reads"), "{error}");
+        assert!(engine.asked.lock().unwrap().is_empty());
+    }
 }
 
 #[test]
-fn rows_that_came_meanwhile_stop_what_did_not_see_them() {
-    let append = r#"{"commitInfo":{"timestamp":1,"operation":"WRITE","txnId":"other"}}
-{"add":{"path":"x.parquet","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true,"stats":"{\"numRecords\":1}"}}
-"#;
+fn a_statement_rides_over_what_it_does_not_rest_on_alone() {
+    const APPEND: &str = r#"{"add":{"path":"x.parquet","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true,"stats":"{\"numRecords\":1}"}}"#;
+    let (append, files) = (Some("DELTA_CONCURRENT_APPEND"), Some("DELTA_METADATA_CHANGED"));
+    let domain = |name: &str, configuration: Value| {
+        let configuration = configuration.to_string();
+        json!({"domainMetadata": {"domain": name, "configuration": configuration, "removed": false}}).to_string()
+    };
+    let winners = [
+        APPEND.to_owned(),
+        json!({"remove": {"path": "a.parquet", "deletionTimestamp": 1, "dataChange": true}}).to_string(),
+        domain("somebody's", json!({})),
+        domain("delta.clustering", json!({"clusteringColumns": [["id"]], "domainName": "delta.clustering"})),
+    ];
     for (text, meets) in [
-        ("ALTER TABLE {t} ADD CONSTRAINT pos CHECK (id > 0)", Some("DELTA_CONCURRENT_APPEND")),
-        ("CREATE OR REPLACE TABLE {t} (other INT) USING delta", Some("DELTA_CONCURRENT_APPEND")),
-        ("ALTER TABLE {t} ADD COLUMN n INT", None),
+        ("ALTER TABLE {t} ADD CONSTRAINT pos CHECK (id > 0)", [append, None, None, files]),
+        ("CREATE OR REPLACE TABLE {t} (other INT) USING delta", [append, append, None, files]),
+        ("ALTER TABLE {t} ADD COLUMN n INT", [None, None, None, files]),
+        ("ALTER TABLE {t} SET TBLPROPERTIES ('a' = 'b')", [None, None, None, files]),
+        ("ALTER TABLE {t} CLUSTER BY (id)", [None, None, None, Some("DELTA_CONCURRENT_TRANSACTION")]),
     ] {
-        let dir = tempfile::tempdir().unwrap();
-        let name = format!("delta.`{}`", dir.path().join("t").display());
-        let mut s = session();
-        sql(&mut s, &format!("CREATE TABLE {name} (id INT) USING delta")).unwrap();
-        let commit = dir.path().join("t/_delta_log/00000000000000000001.json");
-        let world = Interfere::doing(move || std::fs::write(commit, append).unwrap());
-        let mut s = Session::new(SessionOptions { world: Arc::new(world), ..SessionOptions::default() }).unwrap();
-        let done = sql(&mut s, &text.replace("{t}", &name)).map_err(|e| (e.kind(), e.class_name().to_owned()));
-        match meets {
-            Some(expected) => assert_eq!(done.unwrap_err(), (ErrorKind::Conflict, expected.to_owned()), "{text}"),
-            None => assert!(dir.path().join("t/_delta_log/00000000000000000002.json").exists(), "{done:?}"),
+        for (winner, expected) in winners.iter().zip(meets) {
+            let dir = tempfile::tempdir().unwrap();
+            let name = format!("delta.`{}`", dir.path().join("t").display());
+            let mut s = session();
+            sql(&mut s, &format!("CREATE TABLE {name} (id INT, k INT) USING delta CLUSTER BY (k)")).unwrap();
+            let commit = dir.path().join("t/_delta_log/00000000000000000001.json");
+            let bytes = format!("{{\"commitInfo\":{{\"timestamp\":1,\"txnId\":\"other\"}}}}\n{winner}\n");
+            let world = Interfere::doing(move || std::fs::write(commit, bytes).unwrap());
+            let mut s = Session::new(SessionOptions { world: Arc::new(world), ..SessionOptions::default() }).unwrap();
+            let done = sql(&mut s, &text.replace("{t}", &name)).map_err(|e| (e.kind(), e.class_name().to_owned()));
+            let is_there = dir.path().join("t/_delta_log/00000000000000000002.json").exists();
+            assert_eq!(is_there, expected.is_none(), "{text} after {winner}: {done:?}");
+            if let Some(class) = expected {
+                assert_eq!(done.unwrap_err(), (ErrorKind::Conflict, class.to_owned()), "{text} after {winner}");
+            }
         }
     }
+}
+
+#[test]
+fn a_replaced_table_keeps_what_is_its_logs() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = session_in(dir.path());
+    let clock = "delta.enableInCommitTimestamps";
+    sql(&mut s, &format!("CREATE TABLE t (a INT) TBLPROPERTIES ('{clock}' = 'true', 'x' = 'y')")).unwrap();
+    for wrong in [clock, "DELTA.enableincommittimestamps"] {
+        let text = format!("CREATE OR REPLACE TABLE t (b INT) TBLPROPERTIES ('{wrong}' = 'false')");
+        let error = sql(&mut s, &text).unwrap_err();
+        assert_eq!((error.kind(), error.context_value("property")), (ErrorKind::Unsupported, Some(clock)), "{error}");
+    }
+    // As DROP FEATURE leaves it.
+    let commit = dir.path().join("t/_delta_log/00000000000000000000.json");
+    let first = std::fs::read_to_string(&commit).unwrap();
+    let of = |kind: &str| {
+        let line = first.lines().find(|line| line.starts_with(&format!("{{\"{kind}\""))).unwrap();
+        serde_json::from_str::<Value>(line).unwrap()
+    };
+    let (mut metadata, mut protocol) = (of("metaData"), of("protocol"));
+    let protected = "delta.requireCheckpointProtectionBeforeVersion";
+    metadata["metaData"]["configuration"][protected] = "1".into();
+    protocol["protocol"]["writerFeatures"].as_array_mut().unwrap().push("checkpointProtection".into());
+    let info = json!({"commitInfo": {"inCommitTimestamp": 4_000_000_000_000_i64, "timestamp": 4_000_000_000_000_i64}});
+    let second = commit.with_file_name("00000000000000000001.json");
+    std::fs::write(second, format!("{info}\n{metadata}\n{protocol}\n")).unwrap();
+    let property =
+        |s: &mut Session, key: &str| sql(s, &format!("SHOW TBLPROPERTIES t ('{key}')")).unwrap()[0][1].clone();
+    for text in ["CREATE OR REPLACE TABLE t (b INT)", "RESTORE TABLE t TO VERSION AS OF 0"] {
+        sql(&mut s, text).unwrap();
+        assert_eq!((property(&mut s, protected), property(&mut s, clock)), ("1".into(), "true".into()), "{text}");
+        let kept_x = property(&mut s, "x") == "y";
+        assert_eq!(kept_x, text.starts_with("RESTORE"), "{text}");
+    }
+}
+
+#[test]
+fn a_clustered_table_is_not_replaced_by_a_partitioned_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = session_in(dir.path());
+    let refused = "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE";
+    sql(&mut s, "CREATE TABLE t (a INT, b INT) CLUSTER BY (a)").unwrap();
+    assert_eq!(class(&mut s, "REPLACE TABLE t (a INT, b INT) PARTITIONED BY (b)"), refused);
+    // Without keys it is a clustered table still.
+    sql(&mut s, "ALTER TABLE t CLUSTER BY NONE").unwrap();
+    assert_eq!(class(&mut s, "CREATE OR REPLACE TABLE t (a INT, b INT) PARTITIONED BY (b)"), refused);
+    sql(&mut s, "CREATE TABLE p (a INT, b INT) PARTITIONED BY (b); REPLACE TABLE p (a INT, b INT) CLUSTER BY (b)")
+        .unwrap();
+    assert_eq!(sql(&mut s, "DESCRIBE DETAIL p").unwrap()[0][8], json!(["b"]));
 }
 
 #[test]

@@ -589,6 +589,14 @@ fn creating_and_dropping_survive_a_fault_at_every_request() {
             let fault = Fault { at_request, kind };
             let (_, done) = run(vec![fault], dir.path());
             let mut healthy = session_in(dir.path());
+            match &done {
+                // Nothing is said to be another's that is our own.
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{fault:?}: {error}"),
+                Ok(_) => assert_eq!(column(&sql(&mut healthy, "SHOW DATABASES").unwrap(), 0), ["default"], "{fault:?}"),
+            }
+            if !matches!(kind, FaultKind::FailBefore | FaultKind::FailAfterLanding) {
+                assert!(done.is_ok(), "{fault:?}: {done:?}");
+            }
             let rows = sql(&mut healthy, again).unwrap_or_else(|e| panic!("{fault:?} after {done:?}: {e}"));
             assert_eq!(column(&rows, 0), ["id"], "{fault:?}");
             sql(&mut healthy, away).unwrap_or_else(|e| panic!("{fault:?} after {done:?}: {e}"));

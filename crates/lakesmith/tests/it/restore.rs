@@ -9,6 +9,7 @@ use lakesmith::{Error, ErrorKind, Result, Session, SessionOptions, SystemWorld, 
 use lakesmith_testkit::{BuiltTable, Fault, FaultStore, TableBuilder};
 use serde_json::Value;
 
+use crate::catalog::sql;
 use crate::fault_sweep::{KINDS, step};
 use crate::tables::{files, ids, on_disk, optimize, purge, run, session, session_on, small_files};
 
@@ -236,4 +237,34 @@ fn restore_survives_a_fault_at_every_request() {
             assert_eq!(ids(&table), (0..800).map(|id| (id, 1)).collect(), "{fault:?}");
         }
     }
+}
+
+#[test]
+fn a_restore_that_begins_the_tables_own_clock_says_when() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = format!("delta.`{}`", dir.path().join("t").display());
+    let mut s = session();
+    let clock = "delta.enableInCommitTimestamps";
+    sql(&mut s, &format!("CREATE TABLE {name} (a INT); ALTER TABLE {name} SET TBLPROPERTIES ('{clock}' = 'true')"))
+        .unwrap();
+    let log = |version: u64| dir.path().join(format!("t/_delta_log/{version:020}.json"));
+    let of = |version: u64, kind: &str| {
+        let text = std::fs::read_to_string(log(version)).unwrap();
+        let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.find_map(|action| action.get(kind).cloned()).unwrap()
+    };
+    // Another engine turned it off.
+    let metadata = of(0, "metaData");
+    std::fs::write(log(2), serde_json::json!({ "metaData": metadata }).to_string()).unwrap();
+    sql(&mut s, &format!("RESTORE TABLE {name} TO VERSION AS OF 1")).unwrap();
+    let (configuration, info) = (of(3, "metaData")["configuration"].clone(), of(3, "commitInfo"));
+    assert_eq!(configuration[clock], "true");
+    assert_eq!(configuration["delta.inCommitTimestampEnablementVersion"], "3");
+    let since = configuration["delta.inCommitTimestampEnablementTimestamp"].as_str().unwrap().parse::<i64>().unwrap();
+    assert_eq!(info["inCommitTimestamp"], since);
+    // While it goes, a restore does not begin it again.
+    sql(&mut s, &format!("ALTER TABLE {name} SET TBLPROPERTIES ('x' = 'y'); RESTORE TABLE {name} TO VERSION AS OF 1"))
+        .unwrap();
+    assert_eq!(of(5, "metaData")["configuration"]["delta.inCommitTimestampEnablementVersion"], "3");
+    assert!(of(5, "commitInfo")["inCommitTimestamp"].as_i64().unwrap() > since);
 }
