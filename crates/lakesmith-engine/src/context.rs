@@ -9,14 +9,16 @@ use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::logical_expr::planner::ExprPlanner;
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::{Analyzer, Optimizer, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_spark::SessionStateBuilderSpark as _;
 use lakesmith::Session;
 use object_store::memory::InMemory;
 
 use crate::read::storage_url;
-use crate::spark::{Range, SparkCommonTypes, SparkMeaning, SparkOperators, SparkTypes};
+use crate::spark::{GuardFilters, GuardJoins, Range, SparkCommonTypes, SparkMeaning, SparkOperators, SparkTypes};
 
 /// Consumers of memory that a failure names.
 const CONSUMERS_NAMED: usize = 5;
@@ -58,12 +60,29 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
         let mut rules = Analyzer::new().rules;
         rules.insert(0, Arc::new(SparkCommonTypes));
         rules.push(Arc::new(SparkMeaning));
+        let mut optimizers: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Vec::new();
+        for rule in Optimizer::new().rules {
+            let moves_filters = rule.name() == "push_down_filter";
+            if moves_filters {
+                optimizers.push(Arc::new(GuardFilters));
+            }
+            optimizers.push(rule);
+            if moves_filters {
+                optimizers.push(Arc::new(GuardFilters));
+            }
+        }
+        let physical = PhysicalOptimizer::new().rules.into_iter().map(|rule| match rule.name() {
+            "ProjectionPushdown" => Arc::new(GuardJoins(rule)) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+            _ => rule,
+        });
         let mut state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
             .with_spark_features()
             .with_analyzer_rules(rules)
+            .with_optimizer_rules(optimizers)
+            .with_physical_optimizer_rules(physical.collect())
             .with_type_planner(Arc::new(SparkTypes))
             .build();
         let planners = std::iter::once(Arc::new(SparkOperators) as Arc<dyn ExprPlanner>);

@@ -12,6 +12,11 @@ pub(crate) fn external(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
+/// True if the error is one of ours.
+pub(crate) fn holds_own(error: &DataFusionError) -> bool {
+    find(error).is_some()
+}
+
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a failure of DataFusion says to the user. `spelling` gives names back as they are spelled.
@@ -132,9 +137,13 @@ fn arrow(error: ArrowError) -> Error {
     }
 }
 
+/// How Parquet's reader begins what it says of a filter that failed.
+pub(crate) const FILTER_FAILED: &str = "Error evaluating filter predicate";
+
 fn parquet(error: ParquetError) -> Error {
     match find(&error) {
         Some(own) => own.clone(),
+        None if error.to_string().contains(FILTER_FAILED) => execution(&error.to_string()),
         None => Error::corrupt("a data file cannot be read as Parquet").caused_by(error),
     }
 }

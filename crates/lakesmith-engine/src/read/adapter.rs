@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::ColumnarValue;
@@ -16,28 +16,43 @@ use datafusion::physical_expr_adapter::{PhysicalExprAdapter, PhysicalExprAdapter
 use lakesmith_exec::{ColumnAdapter, check_calendar};
 
 use super::columns::Columns;
-use super::file_reader::{FILE_PATH, LEGACY_CALENDAR};
+use super::file_reader::{BYTES, FILE_PATH, LEGACY_CALENDAR};
+use super::source::FilterFailure;
 
 /// Makes adapters for the files of one table.
 #[derive(Debug)]
-pub(crate) struct TableAdapter(pub Arc<Columns>);
+pub(crate) struct TableAdapter {
+    /// The table's columns.
+    pub columns: Arc<Columns>,
+    /// Takes what fails inside filters.
+    pub failure: FilterFailure,
+}
 
 impl PhysicalExprAdapterFactory for TableAdapter {
     fn create(&self, _table: SchemaRef, file: SchemaRef) -> Result<Arc<dyn PhysicalExprAdapter>> {
-        let fields = self.0.scan.file_schema().fields();
+        let fields = self.columns.scan.file_schema().fields();
         let mut plans = HashMap::with_capacity(fields.len());
         let path = file.metadata().get(FILE_PATH).cloned().unwrap_or_default();
         let legacy = file.metadata().contains_key(LEGACY_CALENDAR);
-        for (field, arrow) in self.0.data.iter().zip(fields) {
+        let stored: Fields = file.fields().iter().map(with_own_name).collect();
+        for (field, arrow) in self.columns.data.iter().zip(fields) {
             // What no file holds has no plan; a column that cannot be read matters only to those who ask for it.
             let plan = match arrow.data_type() {
                 DataType::Null => Ok(None),
-                to => ColumnAdapter::plan(field, to, file.fields(), self.0.by_id)
+                to => ColumnAdapter::plan(field, to, &stored, self.columns.by_id)
                     .map_err(|e| Arc::new(e.with("path", &path))),
             };
             plans.insert(arrow.name().clone(), (plan, arrow.data_type().clone()));
         }
-        Ok(Arc::new(FileAdapter { plans, file, legacy, path: path.into() }))
+        Ok(Arc::new(FileAdapter { plans, file, legacy, path: path.into(), failure: self.failure.clone() }))
+    }
+}
+
+/// The field by the name that it has in the file.
+fn with_own_name(field: &FieldRef) -> FieldRef {
+    match field.name().strip_prefix(BYTES) {
+        Some(name) => Arc::new(field.as_ref().clone().with_name(name)),
+        None => Arc::clone(field),
     }
 }
 
@@ -49,6 +64,7 @@ struct FileAdapter {
     file: SchemaRef,
     legacy: bool,
     path: Arc<str>,
+    failure: FilterFailure,
 }
 
 impl PhysicalExprAdapter for FileAdapter {
@@ -87,6 +103,7 @@ impl FileAdapter {
                 column: column.name().into(),
                 path: Arc::clone(&self.path),
                 checks: self.checks(to),
+                failure: self.failure.clone(),
             }),
         })
     }
@@ -117,6 +134,7 @@ struct AdaptExpr {
     column: Arc<str>,
     path: Arc<str>,
     checks: bool,
+    failure: FilterFailure,
 }
 
 impl PartialEq for AdaptExpr {
@@ -157,12 +175,10 @@ impl PhysicalExpr for AdaptExpr {
             let error = lakesmith::Error::unsupported(
                 "a file holds a value that the column's type in the table cannot hold; rewrite the file with its own writer",
             );
-            DataFusionError::External(Box::new(
-                error.with("column", &self.column).with("path", &self.path).caused_by(e),
-            ))
+            self.failure.note(error.with("column", &self.column).with("path", &self.path).caused_by(e))
         })?;
         if self.checks {
-            check_calendar(&adapted, &self.column, &self.path).map_err(|e| DataFusionError::External(Box::new(e)))?;
+            check_calendar(&adapted, &self.column, &self.path).map_err(|e| self.failure.note(e))?;
         }
         Ok(ColumnarValue::Array(adapted))
     }

@@ -1,6 +1,7 @@
 //! Data files as the Parquet reader wants them: bytes from the table's own storage, footers without what other writers say
 //! of Arrow types.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,13 +17,14 @@ use lakesmith::{ErrorKind, Location, Table};
 use lakesmith_exec::is_legacy_calendar;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch};
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder,
     ParquetMetaDataReader, RowGroupMetaData,
 };
 use parquet::file::statistics::Statistics;
+use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type as ParquetType, TypePtr};
 
 /// Key under which a file's schema names the file.
 pub(crate) const FILE_PATH: &str = "lakesmith.path";
@@ -36,9 +38,17 @@ const TAIL_BYTES: usize = 64 << 10;
 #[derive(Debug, Clone)]
 pub(crate) struct FileLocation(pub Location);
 
+/// Begins the name of a column of bytes that the reader would take for text, unchecked, by its name alone.
+pub(crate) const BYTES: char = '\u{1}';
+
 /// Opens the files of a table.
 #[derive(Debug)]
-pub(crate) struct FileReaders(pub Table);
+pub(crate) struct FileReaders {
+    /// The table.
+    pub table: Table,
+    /// Columns of text, as scans name them.
+    pub text: Arc<HashSet<String>>,
+}
 
 impl ParquetFileReaderFactory for FileReaders {
     fn create_reader(
@@ -52,7 +62,8 @@ impl ParquetFileReaderFactory for FileReaders {
             return datafusion::common::internal_err!("a file of a scan has no location");
         };
         Ok(Box::new(FileReader {
-            table: self.0.clone(),
+            table: self.table.clone(),
+            text: Arc::clone(&self.text),
             location: location.clone(),
             size: file.object_meta.size,
             metrics: ParquetFileMetrics::new(partition, file.object_meta.location.as_ref(), metrics),
@@ -62,6 +73,7 @@ impl ParquetFileReaderFactory for FileReaders {
 
 struct FileReader {
     table: Table,
+    text: Arc<HashSet<String>>,
     location: Location,
     size: u64,
     metrics: ParquetFileMetrics,
@@ -105,6 +117,21 @@ impl AsyncFileReader for FileReader {
 }
 
 impl FileReader {
+    /// The schema with other names for columns of bytes that have the name of a column of text.
+    fn with_bytes_apart(&self, schema: SchemaDescPtr) -> Result<SchemaDescPtr> {
+        let root = schema.root_schema();
+        let is_taken = |column: &TypePtr| is_bytes(column) && self.text.contains(column.name());
+        if !root.get_fields().iter().any(is_taken) {
+            return Ok(schema);
+        }
+        let fields = root.get_fields().iter().map(|column| match is_taken(column) {
+            true => renamed(column),
+            false => Ok(Arc::clone(column)),
+        });
+        let root = ParquetType::group_type_builder(root.name()).with_fields(fields.collect::<Result<_>>()?).build()?;
+        Ok(Arc::new(SchemaDescriptor::new(Arc::new(root))))
+    }
+
     /// A footer that cannot be read names its file.
     fn readable(&self, error: ParquetError) -> ParquetError {
         match error {
@@ -132,7 +159,7 @@ impl FileReader {
             file.num_rows(),
             file.created_by().map(str::to_owned),
             Some(pairs),
-            file.schema_descr_ptr(),
+            self.with_bytes_apart(file.schema_descr_ptr())?,
             file.column_orders().cloned(),
         );
         let (columns, offsets) = (metadata.column_index().cloned(), metadata.offset_index().cloned());
@@ -143,6 +170,25 @@ impl FileReader {
             .build();
         Ok(built)
     }
+}
+
+fn is_bytes(column: &TypePtr) -> bool {
+    let info = column.get_basic_info();
+    column.is_primitive()
+        && column.get_physical_type() == PhysicalType::BYTE_ARRAY
+        && info.converted_type() != ConvertedType::UTF8
+        && !matches!(info.logical_type_ref(), Some(LogicalType::String))
+}
+
+fn renamed(column: &TypePtr) -> Result<TypePtr> {
+    let info = column.get_basic_info();
+    let named = ParquetType::primitive_type_builder(&format!("{BYTES}{}", column.name()), PhysicalType::BYTE_ARRAY)
+        .with_repetition(info.repetition())
+        .with_converted_type(info.converted_type())
+        .with_logical_type(info.logical_type_ref().cloned())
+        .with_id(info.has_id().then(|| info.id()))
+        .build()?;
+    Ok(Arc::new(named))
 }
 
 /// The row group without bounds of bytes that were compared as signed numbers, as old writers did.

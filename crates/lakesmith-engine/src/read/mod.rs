@@ -9,10 +9,12 @@ mod adapter;
 mod columns;
 mod file_facts;
 mod file_reader;
+mod opening;
 mod provider;
 mod pruning;
 mod scalars;
 mod scan;
+mod source;
 mod summary;
 mod whole;
 

@@ -207,10 +207,11 @@ impl TableProvider for LakeTable {
             projection: places,
             threads: session.config().target_partitions(),
             limit,
+            pool: &session.runtime_env().memory_pool,
             parquet: session.config_options().execution.parquet.clone(),
             whole: all_match && limit.is_none(),
         };
-        let plan = scan.plan().await?;
+        let plan = scan.plan()?;
         if !made_up {
             return Ok(plan);
         }

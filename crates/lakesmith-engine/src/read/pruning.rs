@@ -20,7 +20,8 @@ use lakesmith::table::{ColumnBounds, DataType, Field, FileId, Scalar};
 use lakesmith::{SkippedFiles, Table};
 
 use super::columns::{Columns, arrow_type};
-use super::scalars::scalar;
+use super::scalars::{partition_value, scalar};
+use crate::failure::external;
 use crate::spark::float_order;
 
 /// Joins the names of a nested column; no name holds it.
@@ -105,7 +106,7 @@ pub(crate) async fn prune(table: &Table, columns: &Columns, filters: &[Filter]) 
 /// Which of the table's partitions the filters on partition columns alone let through; `None`: all.
 ///
 /// # Errors
-/// Internal if a filter that partitions decide cannot be asked.
+/// Corrupt if a partition's value does not fit its column, Internal if a filter that partitions decide cannot be asked.
 fn partitions(table: &Table, columns: &Columns, filters: &[Filter]) -> Result<Option<Vec<bool>>> {
     let tuples = table.state().files.partitions();
     let schema: SchemaRef = Arc::new(ArrowSchema::new(columns.partitions.clone()));
@@ -119,17 +120,16 @@ fn partitions(table: &Table, columns: &Columns, filters: &[Filter]) -> Result<Op
     if on_partitions.is_empty() || tuples.is_empty() {
         return Ok(None);
     }
-    let arrays = columns.partitions.iter().enumerate().map(|(i, field)| {
-        let values = tuples.iter().map(|t| scalar(t.values.get(i)?, field.data_type()));
-        ScalarValue::iter_to_array(values.collect::<Option<Vec<_>>>()?).ok()
+    let arrays = columns.partitions.iter().enumerate().map(|(index, field)| {
+        let values = tuples.iter().map(|tuple| partition_value(tuple.values.get(index), field).map_err(external));
+        ScalarValue::iter_to_array(values.collect::<Result<Vec<_>>>()?)
     });
     let rows = RecordBatchOptions::new().with_row_count(Some(tuples.len()));
-    let batch = arrays
-        .collect::<Option<Vec<_>>>()
-        .and_then(|arrays| RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &rows).ok());
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+    let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &rows)?;
     let mut wanted = vec![true; tuples.len()];
     for filter in on_partitions {
-        match batch.as_ref().and_then(|batch| matches(&filter.expr, &schema, batch)) {
+        match matches(&filter.expr, &schema, &batch) {
             Some(matches) => {
                 for (wanted, matches) in wanted.iter_mut().zip(matches.iter()) {
                     *wanted &= matches.unwrap_or(false);
@@ -186,7 +186,7 @@ async fn by_bounds(
     }
     for lot in keys.chunks((BOUNDS_AT_ONCE / files.len().max(1)).max(1)) {
         let wanted: Vec<OrderKey> = lot.iter().map(|(_, key)| key.clone()).collect();
-        let bounds = table.column_bounds(&wanted, files).await.map_err(crate::failure::external)?;
+        let bounds = table.column_bounds(&wanted, files).await.map_err(external)?;
         for ((field, _), bounds) in lot.iter().zip(bounds) {
             known.columns.insert(field.name().clone(), of_bounds(bounds, field.data_type()));
         }

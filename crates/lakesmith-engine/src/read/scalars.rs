@@ -2,9 +2,20 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, Field, TimeUnit};
 use datafusion::common::ScalarValue;
 use lakesmith::table::Scalar;
+use lakesmith::{Error, Result};
+
+/// The value of a partition column.
+///
+/// # Errors
+/// Corrupt if it does not fit the column.
+pub(crate) fn partition_value(value: Option<&Scalar>, field: &Field) -> Result<ScalarValue> {
+    value
+        .and_then(|value| scalar(value, field.data_type()))
+        .ok_or_else(|| Error::corrupt("a partition's value does not fit its column").with("column", field.name()))
+}
 
 /// `value` as `to`; `None` if it is none of that type. A null is one of every type.
 pub(crate) fn scalar(value: &Scalar, to: &DataType) -> Option<ScalarValue> {

@@ -3,15 +3,22 @@
 mod arithmetic;
 mod casts;
 mod decimal;
+mod failing;
 pub(crate) mod float_order;
+mod function;
+mod guarded_joins;
+mod guards;
 mod item;
 mod planner;
 mod promotion;
 mod range;
 mod rule;
 mod sums;
+mod truth;
 mod types;
 
+pub(crate) use guarded_joins::GuardJoins;
+pub(crate) use guards::{GuardFilters, is_guarded};
 pub(crate) use planner::SparkOperators;
 pub(crate) use promotion::SparkCommonTypes;
 pub(crate) use range::Range;

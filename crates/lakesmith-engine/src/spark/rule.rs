@@ -3,10 +3,10 @@
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::utils::{conjunction, merge_schema, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable as _, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
@@ -14,6 +14,7 @@ use super::arithmetic::{Op, call};
 use super::casts::{conversion, convert};
 use super::float_order::{comparable, is_comparable};
 use super::sums::checked;
+use super::truth::sealed;
 
 /// The rule.
 #[derive(Debug)]
@@ -40,12 +41,15 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         _ => 0,
     };
     let names = NamePreserver::new(&plan);
+    // The parts of a filter stay apart: each finds its own place.
+    let filters = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
     let mut at = 0;
     let rewritten = plan.map_expressions(|expr| {
         let name = names.save(&expr);
         let is_group = keys && at < groups;
         at += 1;
         let new = expr.transform_up(|e| meaning(e, &schema))?;
+        let new = new.transform_data(|e| if filters { sealed_parts(e, &schema) } else { sealed(e, &schema) })?;
         let new = match is_group {
             true => Transformed::yes(grouped(new.data, &schema)?),
             false => new,
@@ -54,6 +58,21 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })?;
     let plan = rewritten.map_data(LogicalPlan::recompute_schema)?;
     Ok(Transformed::yes(checked(plan.data)?))
+}
+
+/// The parts of a condition, each sealed by itself.
+fn sealed_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let mut changed = false;
+    let mut parts = Vec::new();
+    for part in split_conjunction_owned(expr) {
+        let part = sealed(part, schema)?;
+        changed |= part.transformed;
+        parts.push(part.data);
+    }
+    match conjunction(parts) {
+        Some(all) => Ok(Transformed::new_transformed(all, changed)),
+        None => internal_err!("a condition has no parts"),
+    }
 }
 
 /// Zeros of either sign are one group, and so are all NaNs.

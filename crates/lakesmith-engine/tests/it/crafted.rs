@@ -60,6 +60,12 @@ impl Crafted {
         self
     }
 
+    /// Notes another size of the last file.
+    pub(crate) fn with_size(mut self, size: u64) -> Self {
+        self.actions.last_mut().unwrap()["add"]["size"] = size.into();
+        self
+    }
+
     /// The table as SQL names it, once its log is written.
     pub(crate) fn sql(&self) -> String {
         let log = self.path().join("_delta_log");

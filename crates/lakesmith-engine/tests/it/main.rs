@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
 
 mod asking;
+mod broken;
 mod crafted;
 mod golden;
+mod guards;
 mod meaning;
 mod operands;
 mod pruning;
