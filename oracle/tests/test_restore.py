@@ -1,6 +1,7 @@
 """Our RESTORE beside Spark's own on a twin: the same rows, metadata and numbers, and Spark goes on working on the result."""
 
 import datetime
+import json
 import os
 
 import pytest
@@ -98,22 +99,31 @@ def test_restore_is_sparks_own(spark, new_table, lakesmith, name):
             mine = [d for d in mine if d["domain"] == "delta.clustering"]
         assert mine == spark_s, kind
     for kind in ("add", "remove"):
-        keys = lambda side: sorted((f["path"], str(f.get("deletionVector")), f.get("baseRowId"), f["dataChange"]) for f in of_kind(side, kind))
-        if name != "before row ids":
-            assert keys(a) == keys(b), kind
+        # Rows that were never numbered get numbers of our own.
+        number = (lambda f: None) if name == "before row ids" else (lambda f: f.get("baseRowId"))
+        keys = lambda side: sorted((f["path"], str(f.get("deletionVector")), number(f), f["dataChange"]) for f in of_kind(side, kind))
+        assert keys(a) == keys(b), kind
     mine, spark_s = table.commit_info(), twin.commit_info()
     for key in ("operation", "operationParameters", "operationMetrics", "isolationLevel", "isBlindAppend", "readVersion"):
         assert mine[key] == spark_s[key], key
     assert lakesmith.detail(table)["clusteringColumns"] == table.detail()["clusteringColumns"] == twin.detail()["clusteringColumns"]
+    restored_at = table.version()
     # Spark goes on.
     table.sql("INSERT INTO {t} SELECT id + 5000 AS id, '2' AS v FROM range(7)")
     table.sql("UPDATE {t} SET id = id + 1 WHERE id = 5001")
     table.sql("DELETE FROM {t} WHERE id = 5003")
     table.sql("OPTIMIZE {t}")
     assert table.frame().count() == expected[0] + 6
-    if "row ids" in name and version:
-        ids = [row[0] for row in table.frame().selectExpr("_metadata.row_id").collect()] if "partitions" in name else []
-        assert len(set(ids)) == len(ids)
+    if name == "before row ids":
+        added = lambda side: [(f["baseRowId"], json.loads(f["stats"])["numRecords"]) for f in of_kind(side, "add") if "baseRowId" in f]
+        given = [end for v in range(restored_at) for end in (first + rows for first, rows in added(table.commit(v)))]
+        assert len(added(a)) == len(of_kind(a, "add")) > 0 and all(first >= max(given) for first, _ in added(a))
+        # What was numbered while nobody asked is shown once somebody does.
+        table.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableRowTracking'='true')")
+    if "row ids" in name:
+        ids = [row[0] for row in table.frame().selectExpr("_metadata.row_id").collect()]
+        assert len(ids) == table.frame().count() > 0
+        assert None not in ids and len(set(ids)) == len(ids)
 
 
 def without_own(configuration):
