@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use datafusion::sql::sqlparser::ast::{CreateView, Query as Ast};
+use datafusion::sql::sqlparser::ast::CreateView;
 use lakesmith::{Error, Query, QueryEngine, QueryRows, Result, ScanReport, Session};
 use tokio::runtime::Runtime;
 
 use crate::deep::deep;
 use crate::query::Prepared;
-use crate::statement::{Explain, Kind, Parsed, parse};
+use crate::statement::{ELSEWHERE, Explain, Kind, Parsed, View, parse, parse_at};
 
 /// Address space for the stack of a thread that evaluates expressions, which goes as deep as they do.
 const STACK_BYTES: usize = 64 << 20;
@@ -18,7 +19,9 @@ const STACK_BYTES: usize = 64 << 20;
 /// Runs SELECT and its kin. One session has one: temporary views live here.
 #[derive(Default)]
 pub struct Engine {
-    views: Mutex<HashMap<String, Ast>>,
+    views: Mutex<HashMap<String, View>>,
+    /// Lines that the texts of views have taken.
+    lines: AtomicU64,
     runtime: OnceLock<Runtime>,
 }
 
@@ -47,11 +50,11 @@ impl Engine {
         Ok(self.runtime.get_or_init(|| runtime))
     }
 
-    fn views(&self) -> HashMap<String, Ast> {
+    fn views(&self) -> HashMap<String, View> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn create_view(&self, session: &Session, parsed: &Parsed, view: &CreateView) -> Result<()> {
+    fn create_view(&self, session: &Session, text: &str, parsed: &Parsed, view: &CreateView) -> Result<()> {
         let name = view.name.to_string().replace('`', "");
         let mut views = self.views();
         if views.contains_key(&name) && !view.or_replace {
@@ -75,7 +78,11 @@ impl Engine {
         let runtime = self.runtime()?;
         Prepared::new(session, runtime, &views, &mut query, parsed)?.plan(runtime)?;
         let mut kept = self.views.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(name, (*view.query).clone());
+        let length = text.lines().count() as u64 + 1;
+        let lines = ELSEWHERE + self.lines.fetch_add(length, Ordering::Relaxed);
+        let again = parse_at(text, lines)?;
+        let Kind::CreateView(view) = again.kind else { return Err(Error::internal("a view became another statement")) };
+        kept.insert(name, View { query: *view.query, spelled: again.spelled });
         Ok(())
     }
 
@@ -130,7 +137,7 @@ impl Engine {
                 }
             }
             Kind::CreateView(view) => {
-                self.create_view(session, &parsed, view)?;
+                self.create_view(session, text, &parsed, view)?;
                 each(QueryRows::default())
             }
             Kind::DropView(name, may_be_missing) => {

@@ -7,6 +7,8 @@ use datafusion::common::{Column, DataFusionError, SchemaError};
 use lakesmith::{Error, ErrorKind};
 use parquet::errors::ParquetError;
 
+use crate::statement::ELSEWHERE;
+
 /// An error of ours on its way through DataFusion.
 pub(crate) fn external(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
@@ -26,7 +28,7 @@ pub(crate) fn translate(error: DataFusionError, spelling: &dyn Fn(&str) -> Strin
         DataFusionError::Diagnostic(diagnostic, inner) => {
             let error = translate(*inner, spelling);
             match diagnostic.span {
-                Some(span) if span.start.line > 0 && error.context_value("line").is_none() => {
+                Some(span) if (1..ELSEWHERE).contains(&span.start.line) && error.context_value("line").is_none() => {
                     error.with("line", span.start.line).with("position", span.start.column.saturating_sub(1))
                 }
                 _ => error,

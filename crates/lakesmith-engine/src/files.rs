@@ -17,9 +17,8 @@ use datafusion::prelude::SessionContext;
 use lakesmith::{Error, Location, Result, Session, TableRef};
 
 use crate::failure::translate;
-use crate::statement::Output;
 
-/// The files of `format` at `path`, a file or a folder, as a table.
+/// The files of `format` at `path`, a file or a folder, as a table; and the names of its columns as they are spelled.
 ///
 /// # Errors
 /// Usage (`PATH_NOT_FOUND`) if nothing lies there, those of reading schemas.
@@ -28,8 +27,7 @@ pub(crate) async fn open(
     context: &SessionContext,
     format: &str,
     path: &str,
-    output: &mut Output,
-) -> Result<Arc<dyn TableProvider>> {
+) -> Result<(Arc<dyn TableProvider>, Vec<String>)> {
     let location = session.resolve(&TableRef::Path(path.to_owned()))?;
     let urls = found(session, context, &location).await?;
     let reader: Arc<dyn FileFormat> = match format {
@@ -59,10 +57,7 @@ pub(crate) async fn open(
         Ok((names, view))
     };
     let (names, view) = planned.await.map_err(|e| translate(e, &str::to_owned).with("path", &location))?;
-    for name in names {
-        output.spellings.entry(name.to_lowercase()).or_insert(name);
-    }
-    Ok(view)
+    Ok((view, names))
 }
 
 /// The file, or what lies in the folder; names that begin with `_` or `.` are hidden.

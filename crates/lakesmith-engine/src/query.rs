@@ -12,7 +12,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::{Query as Ast, Statement};
 use futures::StreamExt as _;
 use lakesmith::op::TimeTravel;
-use lakesmith::{Error, ErrorKind, QueryRows, Result, ScanReport, Session};
+use lakesmith::{Error, ErrorKind, QueryRows, Result, ScanReport, Session, TableRef};
 use tokio::runtime::Runtime;
 
 use crate::context::context;
@@ -20,7 +20,8 @@ use crate::failure::translate;
 use crate::planner::{Tables, plan};
 use crate::read::{LakeTable, METADATA, ScanSummary, Summaries};
 use crate::statement::{
-    Kind, Output, Parsed, Relation, Relations, Source, name_outputs, parse, translate_functions, type_literals,
+    Kind, OpenedColumns, Output, Parsed, Relation, Relations, Source, View, mentions, name_outputs, parse,
+    settle_columns, translate_functions, type_literals,
 };
 use crate::{explain, files, rows};
 
@@ -44,7 +45,7 @@ impl Prepared {
     pub(crate) fn new(
         session: &Session,
         runtime: &Runtime,
-        views: &HashMap<String, Ast>,
+        views: &HashMap<String, View>,
         query: &mut Ast,
         parsed: &Parsed,
     ) -> Result<Prepared> {
@@ -57,28 +58,41 @@ impl Prepared {
                 .class("DELTA_TIMESTAMP_INVALID")),
             }
         };
-        let mut relations = Relations::new(views, &instant);
+        let is_table = |path: &str| -> Result<bool> {
+            let root = session.resolve(&TableRef::Path(path.to_owned()))?;
+            match session.open_table(&root, TimeTravel::Latest) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+                Err(error) => Err(error),
+                Ok(_) => Ok(true),
+            }
+        };
+        let mut relations = Relations::new(views, &instant, &is_table, &parsed.spelled);
         relations.find(query)?;
-        let found = std::mem::take(&mut relations.found);
-        let hidden = parsed.mentions(METADATA).then_some(METADATA);
-        let mut output = name_outputs(query, &parsed.spelled, hidden);
-        translate_functions(query)?;
-        type_literals(query);
+        let (found, mut spelled) = (relations.found, relations.spelled);
+        let hidden = mentions(query, METADATA).then_some(METADATA);
+        name_outputs(query, &mut spelled);
+        let mut output = Output { names: None, spellings: spelled.by_name() };
         let prepared = context(session)?;
         let summaries = Summaries::default();
         let mut tables = Tables::new();
+        let mut columns = OpenedColumns::new();
         for relation in &found {
             let opened = Opened {
                 session,
                 runtime,
                 views,
                 context: &prepared,
-                parsed,
+                with_metadata: hidden.is_some(),
                 summaries: &summaries,
                 output: &mut output,
             };
-            tables.insert(relation.name.clone(), opened.provider(relation)?);
+            let (provider, names) = opened.provider(relation)?;
+            tables.insert(relation.name.clone(), provider);
+            columns.insert(relation.name.clone(), names);
         }
+        output.names = settle_columns(query, spelled, &columns, hidden)?;
+        translate_functions(query)?;
+        type_literals(query);
         let statement = Statement::Query(Box::new(query.clone()));
         Ok(Prepared { context: prepared, tables, statement, output, summaries })
     }
@@ -108,15 +122,16 @@ impl Prepared {
 struct Opened<'a> {
     session: &'a Session,
     runtime: &'a Runtime,
-    views: &'a HashMap<String, Ast>,
+    views: &'a HashMap<String, View>,
     context: &'a SessionContext,
-    parsed: &'a Parsed,
+    with_metadata: bool,
     summaries: &'a Summaries,
     output: &'a mut Output,
 }
 
 impl Opened<'_> {
-    fn provider(self, relation: &Relation) -> Result<Arc<dyn TableProvider>> {
+    /// The relation, and its columns as they are spelled.
+    fn provider(self, relation: &Relation) -> Result<(Arc<dyn TableProvider>, Vec<String>)> {
         Ok(match &relation.source {
             Source::Table(table, at) => {
                 let root = self.session.resolve(&table.table_ref())?;
@@ -128,13 +143,13 @@ impl Opened<'_> {
                     _ => error,
                 })?;
                 spell(&table.state().schema.fields, &mut self.output.spellings);
-                let with_metadata = self.parsed.mentions(METADATA);
-                Arc::new(LakeTable::new(table, with_metadata, self.summaries.clone())?)
+                let names = table.state().schema.fields.iter().map(|field| field.name.clone()).collect();
+                (Arc::new(LakeTable::new(table, self.with_metadata, self.summaries.clone())?), names)
             }
             Source::Files(format, path) => {
-                self.runtime.block_on(files::open(self.session, self.context, format, path, self.output))?
+                self.runtime.block_on(files::open(self.session, self.context, format, path))?
             }
-            Source::InputFiles(text) => self.input_files(text)?,
+            Source::InputFiles(text) => (self.input_files(text)?, vec!["path".to_owned()]),
         })
     }
 

@@ -35,4 +35,5 @@ pub use settings_table::{Setting, readable as readable_setting, settings_referen
 pub use statement::{
     CatalogStatement, CreateClauses, Predicate, Span, Statement, StatementKind, StatementOp, TableRef, VacuumClauses,
 };
+pub use string_literal::unescape;
 pub use suggest::nearest;

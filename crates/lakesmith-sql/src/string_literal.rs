@@ -4,7 +4,7 @@
 //! Spark `SparkParserUtils.unescapeSQLString`, `SqlBaseLexer.g4` (STRING_LITERAL).
 
 /// The value of a literal whose text between the quotes is `body`; the quote doubled stands for itself.
-pub(crate) fn unescape(body: &str, quote: char) -> String {
+pub fn unescape(body: &str, quote: char) -> String {
     let mut out = String::with_capacity(body.len());
     let mut rest = body;
     while let Some(c) = rest.chars().next() {

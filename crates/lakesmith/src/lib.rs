@@ -31,7 +31,7 @@ pub use change::{Changed, Copied, RowChange, RowWriter};
 pub use demo::{DemoOptions, DemoReport, demo};
 pub use lakesmith_core::{Error, ErrorKind, Result, layout, op, plan, predicate, table, units};
 pub use lakesmith_sql::{
-    Setting, Span, TableRef, is_secret_setting, readable_setting, render_snippet, settings_reference,
+    Setting, Span, TableRef, is_secret_setting, readable_setting, render_snippet, settings_reference, unescape,
 };
 pub use lakesmith_storage::{
     Cancel, FixedWorld, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World,

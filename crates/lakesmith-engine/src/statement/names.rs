@@ -4,17 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, ExceptSelectItem, Expr, Ident, Query, Select, SelectItem, SetExpr, Spanned as _, TableFactor,
-    VisitMut as _, VisitorMut,
+    AccessExpr, Expr, Query, Select, SelectItem, TableFactor, VisitMut as _, VisitorMut,
 };
 
 use super::pretty::Pretty;
-use super::relations::RELATION_PREFIX;
+use super::spelling::Spelled;
 
 /// What the results' columns are called.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Output {
-    /// One name a column, if the query names each of them; a query with `*` does not.
+    /// One name a column, if the tree tells them all.
     pub names: Option<Vec<String>>,
     /// Spellings by name in lower case, for the rest.
     pub spellings: HashMap<String, String>,
@@ -36,27 +35,10 @@ impl Output {
 }
 
 /// Names every column of every SELECT in the query, so that no two of one SELECT are called the same.
-/// `hidden`: a column of tables that `*` leaves out.
-pub(crate) fn name_outputs(
-    query: &mut Query,
-    spelled: &HashMap<(u64, u64), String>,
-    hidden: Option<&'static str>,
-) -> Output {
-    let mut naming = Naming { pretty: Pretty { spelled }, relations: HashSet::new(), hidden };
+pub(crate) fn name_outputs(query: &mut Query, spelled: &mut Spelled) {
+    let mut naming = Naming { spelled, relations: HashSet::new() };
     let _ = query.visit(&mut Relations(&mut naming.relations));
     let _ = query.visit(&mut naming);
-    let names = outermost(&mut query.body).map(|select| naming.outermost(select));
-    let spellings = spelled.values().filter(|s| s.chars().any(char::is_uppercase));
-    Output { names: names.flatten(), spellings: spellings.map(|s| (s.to_lowercase(), s.clone())).collect() }
-}
-
-fn outermost(body: &mut SetExpr) -> Option<&mut Select> {
-    match body {
-        SetExpr::Select(select) => Some(select),
-        SetExpr::Query(query) => outermost(&mut query.body),
-        SetExpr::SetOperation { left, .. } => outermost(left),
-        _ => None,
-    }
 }
 
 /// Collects what relations are called.
@@ -82,70 +64,64 @@ impl VisitorMut for Relations<'_> {
 }
 
 struct Naming<'a> {
-    pretty: Pretty<'a>,
+    spelled: &'a mut Spelled,
     relations: HashSet<String>,
-    hidden: Option<&'static str>,
 }
 
 impl VisitorMut for Naming<'_> {
     type Break = ();
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        self.hide(select);
-        let mut taken: HashSet<String> = HashSet::new();
-        for item in &mut select.projection {
-            let planned = match item {
-                SelectItem::ExprWithAlias { alias, .. } => alias.value.clone(),
-                SelectItem::UnnamedExpr(expr) => match self.own_name(expr) {
-                    Some(name) => name,
-                    None => self.name_of(expr).to_lowercase(),
-                },
-                _ => continue,
-            };
-            let mut unique = planned.clone();
-            let mut count = 1;
-            while !taken.insert(unique.clone()) {
-                count += 1;
-                unique = format!("{planned}#{count}");
-            }
-            let expr = match item {
+        let planned: Vec<Option<String>> = select.projection.iter().map(|item| self.planned(item)).collect();
+        let mut names = Unique::new(planned.iter().flatten());
+        for (item, planned) in select.projection.iter_mut().zip(planned) {
+            let Some(planned) = planned else { continue };
+            let unique = names.take(&planned);
+            let (expr, shown) = match item {
                 SelectItem::ExprWithAlias { alias, .. } if alias.value == unique => continue,
-                SelectItem::ExprWithAlias { expr, .. } => expr.clone(),
+                SelectItem::ExprWithAlias { expr, alias } => (expr.clone(), self.spelled.of(alias)),
                 SelectItem::UnnamedExpr(expr) if self.own_name(expr).as_ref() == Some(&unique) => continue,
-                SelectItem::UnnamedExpr(expr) => expr.clone(),
+                SelectItem::UnnamedExpr(expr) => (expr.clone(), self.name_of(expr)),
                 _ => continue,
             };
-            let mut alias = Ident::with_quote('`', unique);
-            // The place tells the spelling of a name that was given.
-            alias.span = match item {
-                SelectItem::ExprWithAlias { alias, .. } => alias.span,
-                _ => expr.span(),
-            };
-            *item = SelectItem::ExprWithAlias { expr, alias };
+            *item = SelectItem::ExprWithAlias { expr, alias: self.spelled.give(&unique, &shown) };
         }
         ControlFlow::Continue(())
     }
 }
 
-impl Naming<'_> {
-    /// Lets `*` over tables leave out what they hide.
-    fn hide(&self, select: &mut Select) {
-        let Some(hidden) = self.hidden else { return };
-        let is_table = |factor: &TableFactor| match factor {
-            TableFactor::Table { name, .. } => name.to_string().starts_with(RELATION_PREFIX),
-            _ => false,
-        };
-        let any = select.from.iter().any(|f| is_table(&f.relation) || f.joins.iter().any(|j| is_table(&j.relation)));
-        if !any {
-            return;
+/// Names that are taken once each.
+pub(super) struct Unique {
+    wanted: HashSet<String>,
+    taken: HashSet<String>,
+}
+
+impl Unique {
+    /// Nothing is taken yet; names that are made up are none of `wanted`.
+    pub(super) fn new<'a>(wanted: impl IntoIterator<Item = &'a String>) -> Self {
+        Self { wanted: wanted.into_iter().cloned().collect(), taken: HashSet::new() }
+    }
+
+    /// The name, or one that is made up after it.
+    pub(super) fn take(&mut self, name: &str) -> String {
+        let mut unique = name.to_owned();
+        let mut count = 1;
+        while (count > 1 && self.wanted.contains(&unique)) || !self.taken.insert(unique.clone()) {
+            count += 1;
+            unique = format!("{name}#{count}");
         }
-        for item in &mut select.projection {
-            if let SelectItem::Wildcard(options) = item {
-                let also = options.opt_except.take();
-                let rest = also.into_iter().flat_map(|e| std::iter::once(e.first_element).chain(e.additional_elements));
-                options.opt_except =
-                    Some(ExceptSelectItem { first_element: Ident::new(hidden), additional_elements: rest.collect() });
+        unique
+    }
+}
+
+impl Naming<'_> {
+    fn planned(&self, item: &SelectItem) -> Option<String> {
+        match item {
+            SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
+            SelectItem::UnnamedExpr(expr) => {
+                Some(self.own_name(expr).unwrap_or_else(|| self.name_of(expr).to_lowercase()))
             }
+            _ => None,
         }
     }
 
@@ -162,35 +138,18 @@ impl Naming<'_> {
     }
 
     fn name_of(&self, expr: &Expr) -> String {
+        let pretty = Pretty { spelled: self.spelled };
         match expr {
-            Expr::CompoundIdentifier(parts) => parts.last().map(|p| self.pretty.name(p)).unwrap_or_default(),
+            Expr::CompoundIdentifier(parts) => parts.last().map(|p| self.spelled.of(p)).unwrap_or_default(),
             Expr::CompoundFieldAccess { access_chain, .. } => match access_chain.last() {
-                Some(AccessExpr::Dot(Expr::Identifier(field))) => self.pretty.name(field),
-                _ => self.pretty.expr(expr),
+                Some(AccessExpr::Dot(Expr::Identifier(field))) => self.spelled.of(field),
+                _ => pretty.expr(expr),
             },
             // A cast column keeps its name.
             Expr::Cast { expr, .. } if matches!(**expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => {
                 self.name_of(expr)
             }
-            other => self.pretty.expr(other),
+            other => pretty.expr(other),
         }
-    }
-
-    /// The columns' names as they are shown; `None` if there is a `*`.
-    fn outermost(&self, select: &Select) -> Option<Vec<String>> {
-        let name = |item: &SelectItem| match item {
-            SelectItem::UnnamedExpr(expr) => Some(self.name_of(expr)),
-            SelectItem::ExprWithAlias { expr, alias } => {
-                let made_up = self.name_of(expr);
-                let base = alias.value.split('#').next().unwrap_or_default();
-                if alias.span == expr.span() && made_up.to_lowercase() == base {
-                    return Some(made_up);
-                }
-                let plain = Ident { value: base.to_owned(), ..alias.clone() };
-                Some(self.pretty.name(&plain))
-            }
-            _ => None,
-        };
-        select.projection.iter().map(name).collect()
     }
 }

@@ -1,14 +1,13 @@
 //! Text to tree, with the place of every mistake.
 
-use std::collections::HashMap;
-
 use datafusion::sql::sqlparser::ast::{CreateView, Query, Statement};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location as Place, Token, TokenWithSpan, Tokenizer};
 use lakesmith::{Error, Result};
 
 use super::dialect::SparkDialect;
-use super::tokens::{check_depth, join_suffixes};
+use super::spelling::Places;
+use super::tokens::{check_depth, join_suffixes, read_strings};
 
 /// Nesting that a statement may have.
 const DEPTH_MAX: usize = 200;
@@ -44,14 +43,7 @@ pub(crate) struct Parsed {
     /// Whether it is only to be explained.
     pub explain: Option<Explain>,
     /// Spellings of names by place.
-    pub spelled: HashMap<(u64, u64), String>,
-}
-
-impl Parsed {
-    /// True if the statement speaks of a name, given in lower case.
-    pub(crate) fn mentions(&self, name: &str) -> bool {
-        self.spelled.values().any(|spelling| spelling.to_lowercase() == name)
-    }
+    pub spelled: Places,
 }
 
 /// Parses one statement. Names are in lower case in the tree, paths as they are.
@@ -59,10 +51,24 @@ impl Parsed {
 /// # Errors
 /// Usage (`PARSE_SYNTAX_ERROR`) with `line` and `position` in `text`, Unsupported for a statement that is no query.
 pub(crate) fn parse(text: &str) -> Result<Parsed> {
+    parse_at(text, 0)
+}
+
+/// The same with `lines` before the text.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_at(text: &str, lines: u64) -> Result<Parsed> {
     let mut tokens = Tokenizer::new(&SparkDialect, text)
+        .with_unescape(false)
         .tokenize_with_location()
         .map_err(|e| syntax_error(&e.message, e.location.line, e.location.column))?;
     check_depth(&tokens)?;
+    read_strings(&mut tokens)?;
+    for token in &mut tokens {
+        token.span.start.line += lines;
+        token.span.end.line += lines;
+    }
     join_suffixes(&mut tokens);
     let spelled = fold_names(&mut tokens);
     let explain = take_explain(&mut tokens);
@@ -101,8 +107,8 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
 }
 
 /// Puts names in lower case and keeps how they were spelled.
-fn fold_names(tokens: &mut [TokenWithSpan]) -> HashMap<(u64, u64), String> {
-    let mut spelled = HashMap::new();
+fn fold_names(tokens: &mut [TokenWithSpan]) -> Places {
+    let mut spelled = Places::new();
     let mut before: [Option<String>; 2] = [None, None];
     for token in tokens.iter_mut() {
         let is_path =

@@ -3,29 +3,23 @@
 //! # Source
 //! Spark `Expression.sql` and `toPrettySQL`.
 
-use std::collections::HashMap;
-
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     Subscript, UnaryOperator, Value,
 };
 
 use super::literals::suffix;
+use super::spelling::Spelled;
 
 /// Spells expressions as they were written.
 pub(crate) struct Pretty<'a> {
-    /// Spellings of names by place.
-    pub spelled: &'a HashMap<(u64, u64), String>,
+    /// How names are shown.
+    pub spelled: &'a Spelled,
 }
 
 impl Pretty<'_> {
-    /// A name as it was written.
-    pub(crate) fn name(&self, ident: &Ident) -> String {
-        let place = (ident.span.start.line, ident.span.start.column);
-        match self.spelled.get(&place) {
-            Some(spelling) if spelling.to_lowercase() == ident.value => spelling.clone(),
-            _ => ident.value.clone(),
-        }
+    fn name(&self, ident: &Ident) -> String {
+        self.spelled.of(ident)
     }
 
     /// The name of an expression.
@@ -69,6 +63,10 @@ impl Pretty<'_> {
             Expr::Cast { kind, expr, data_type, .. } => {
                 let word = if *kind == CastKind::TryCast { "TRY_CAST" } else { "CAST" };
                 format!("{word}({} AS {})", self.expr(expr), data_type.to_string().to_uppercase())
+            }
+            Expr::RLike { negated, expr, pattern, .. } => {
+                let text = format!("RLIKE({}, {})", self.expr(expr), self.expr(pattern));
+                if *negated { format!("(NOT {text})") } else { text }
             }
             Expr::IsNull(inner) => format!("({} IS NULL)", self.expr(inner)),
             Expr::IsNotNull(inner) => format!("({} IS NOT NULL)", self.expr(inner)),

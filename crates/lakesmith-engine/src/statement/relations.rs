@@ -5,10 +5,12 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, Query, TableAlias, TableFactor,
-    TableVersion, Value, VisitMut as _, VisitorMut, With,
+    TableVersion, Value, VisitMut as _, VisitorMut, With, visit_expressions,
 };
 use lakesmith::op::TimeTravel;
 use lakesmith::{Error, Result, TableRef};
+
+use super::spelling::{Places, Spelled};
 
 /// How the names begin that relations get.
 pub(super) const RELATION_PREFIX: &str = "__lakesmith_";
@@ -74,12 +76,25 @@ pub(crate) struct Relation {
     pub source: Source,
 }
 
+/// A temporary view.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    /// Its query, at lines that no other text has.
+    pub query: Query,
+    /// Spellings of names in it.
+    pub spelled: Places,
+}
+
 /// Finds the relations of queries and gives them names of their own.
 pub(crate) struct Relations<'a> {
     /// Temporary views by name.
-    pub views: &'a HashMap<String, Query>,
+    pub views: &'a HashMap<String, View>,
     /// Turns text into milliseconds.
     pub instant: &'a dyn Fn(&str) -> Result<i64>,
+    /// True for the path of a table.
+    pub is_table: &'a dyn Fn(&str) -> Result<bool>,
+    /// How names are shown, also those of the views that were put in.
+    pub spelled: Spelled,
     /// What was found.
     pub found: Vec<Relation>,
     scopes: Vec<HashSet<String>>,
@@ -90,8 +105,22 @@ pub(crate) struct Relations<'a> {
 
 impl<'a> Relations<'a> {
     /// Nothing is found yet.
-    pub(crate) fn new(views: &'a HashMap<String, Query>, instant: &'a dyn Fn(&str) -> Result<i64>) -> Self {
-        Self { views, instant, found: Vec::new(), scopes: Vec::new(), done: HashSet::new(), visited: Vec::new() }
+    pub(crate) fn new(
+        views: &'a HashMap<String, View>,
+        instant: &'a dyn Fn(&str) -> Result<i64>,
+        is_table: &'a dyn Fn(&str) -> Result<bool>,
+        spelled: &Places,
+    ) -> Self {
+        Self {
+            views,
+            instant,
+            is_table,
+            spelled: Spelled::new(spelled.clone()),
+            found: Vec::new(),
+            scopes: Vec::new(),
+            done: HashSet::new(),
+            visited: Vec::new(),
+        }
     }
 
     /// Finds the relations of `query`.
@@ -149,8 +178,9 @@ impl<'a> Relations<'a> {
         }
         if parts.len() == 1
             && version.is_none()
-            && let Some(mut query) = self.views.get(last).cloned()
+            && let Some(View { mut query, spelled }) = self.views.get(last).cloned()
         {
+            self.spelled.extend(&spelled);
             let alias = alias.take().unwrap_or_else(|| named(last));
             let scopes = std::mem::take(&mut self.scopes);
             let found = self.find(&mut query);
@@ -164,7 +194,12 @@ impl<'a> Relations<'a> {
         let shown = last.clone();
         let source = match parts.as_slice() {
             [format, path] if format == "delta" => {
-                let (path, at) = travelled(path, at)?;
+                // A folder that is really called so is meant itself.
+                let (path, at) = match travelled(path, None)? {
+                    (_, At::Latest) => (path.clone(), at.unwrap_or(At::Latest)),
+                    _ if (self.is_table)(path)? => (path.clone(), at.unwrap_or(At::Latest)),
+                    _ => travelled(path, at)?,
+                };
                 Source::Table(TableRefKey::Path(path), at)
             }
             [format, path] if ["parquet", "csv", "json"].contains(&format.as_str()) => {
@@ -274,6 +309,19 @@ fn rename(factor: &mut TableFactor, unique: &str, shown: &str) {
         *args = None;
         alias.get_or_insert_with(|| named(shown));
     }
+}
+
+/// True if a column of `query` is called `name`, which is in lower case.
+pub(crate) fn mentions(query: &Query, name: &str) -> bool {
+    let found = visit_expressions(query, |expr| {
+        let is_it = match expr {
+            Expr::Identifier(ident) => ident.value == name,
+            Expr::CompoundIdentifier(parts) => parts.iter().any(|part| part.value == name),
+            _ => false,
+        };
+        if is_it { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
 }
 
 impl VisitorMut for Relations<'_> {

@@ -1,7 +1,7 @@
 //! What is settled about a statement's tokens before they are parsed.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
-use lakesmith::Result;
+use lakesmith::{Result, unescape};
 
 use super::literals::suffix;
 use super::parse::syntax_error;
@@ -29,6 +29,46 @@ pub(super) fn join_suffixes(tokens: &mut Vec<TokenWithSpan>) {
         joined.push(token);
     }
     *tokens = joined;
+}
+
+/// Reads strings as Spark does: escapes stand for characters, `r'…'` has none, strings in a row are one.
+///
+/// # Errors
+/// Usage for a raw string with its own quote inside, which the tokenizer takes for another string.
+pub(super) fn read_strings(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    let mut read: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for mut token in tokens.drain(..) {
+        let start = token.span.start;
+        let (body, quote) = match &mut token.token {
+            Token::SingleQuotedString(body) => (body, '\''),
+            Token::DoubleQuotedString(body) => (body, '"'),
+            _ => {
+                read.push(token);
+                continue;
+            }
+        };
+        let prefix = read.pop_if(|before| {
+            before.span.end == start
+                && matches!(&before.token, Token::Word(word)
+                    if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("r"))
+        });
+        match prefix {
+            None => *body = unescape(body, quote),
+            Some(_) if body.contains(quote) => {
+                let what = "a raw string can't hold the quote that it stands in; use the other one";
+                return Err(syntax_error(what, start.line, start.column));
+            }
+            Some(prefix) => token.span.start = prefix.span.start,
+        }
+        let (Token::SingleQuotedString(more) | Token::DoubleQuotedString(more)) = &token.token else { continue };
+        let before = read.iter_mut().rev().find(|before| !matches!(before.token, Token::Whitespace(_)));
+        match before.map(|before| &mut before.token) {
+            Some(Token::SingleQuotedString(text) | Token::DoubleQuotedString(text)) => text.push_str(more),
+            _ => read.push(token),
+        }
+    }
+    *tokens = read;
+    Ok(())
 }
 
 /// Refuses statements whose tree would be too deep.

@@ -4,6 +4,7 @@
 
 mod asking;
 mod broken;
+mod columns;
 mod crafted;
 mod golden;
 mod guards;

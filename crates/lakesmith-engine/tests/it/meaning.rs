@@ -81,6 +81,23 @@ fn expressions_give_spark_s_values() {
 }
 
 #[test]
+fn strings_have_spark_s_escapes() {
+    for (sql, expected) in [
+        (r"SELECT 'a\tb\\n\'\u00e9\101'", "a\tb\\n'éA"),
+        (r##"SELECT 'it''s', 'a\'b', "x\\y", """""##, "it's|a'b|x\\y|\""),
+        (r#"SELECT r'a\tb', R"\d+", length(r'\n')"#, r"a\tb|\d+|2"),
+        (r"SELECT '50%' LIKE '50\%', '50x' LIKE '50\%'", "true|false"),
+        (r"SELECT regexp_replace('a1b', '\\d', '-'), regexp_replace('a1b', r'\d', '-')", "a-b|a-b"),
+        (r#"SELECT 'a' "b" 'c'"#, "abc"),
+        (r"SELECT x AS r, r FROM (SELECT 1 AS x, 2 AS r)", "1|2"),
+    ] {
+        assert_eq!(rows(sql), [expected], "{sql}");
+    }
+    let error = ask(r"SELECT r'a''b'").unwrap_err();
+    assert_eq!(error.class_name(), "PARSE_SYNTAX_ERROR");
+}
+
+#[test]
 fn what_has_no_value_is_an_error_of_spark_s_class() {
     for (sql, class) in [
         ("SELECT 2147483647 + 1", "ARITHMETIC_OVERFLOW"),
