@@ -17,11 +17,11 @@ use super::decimal;
 /// An operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Op {
-    /// `+` of whole numbers
+    /// `+` of whole numbers or decimals
     Add,
-    /// `-` of whole numbers
+    /// `-` of whole numbers or decimals
     Subtract,
-    /// `*` of whole numbers
+    /// `*` of whole numbers or decimals
     Multiply,
     /// `/`, never of whole numbers: those become DOUBLE
     Divide,
@@ -45,6 +45,16 @@ pub(crate) fn call(op: Op, left: Expr, right: Expr) -> Expr {
 /// The failure of a division by zero.
 pub(crate) fn divide_by_zero() -> DataFusionError {
     external("division by zero; use try_divide to get NULL instead", "DIVIDE_BY_ZERO")
+}
+
+/// The failure of a remainder of a division by zero.
+pub(crate) fn remainder_by_zero() -> DataFusionError {
+    external("remainder by zero; use try_mod to get NULL instead", "REMAINDER_BY_ZERO")
+}
+
+/// The operator of a call of one of these functions.
+pub(crate) fn operator(function: &str) -> Option<Op> {
+    FUNCTIONS.iter().find(|(_, known)| known.name() == function).map(|(op, _)| *op)
 }
 
 /// The failure of a result that its type cannot hold.
@@ -127,50 +137,22 @@ impl ScalarUDFImpl for Arithmetic {
         let [left, right] = types else { return exec_err!("an operator has two operands") };
         Ok(match self.op {
             Op::IntegerDivide => DataType::Int64,
-            Op::Divide => match (decimal::digits(left), decimal::digits(right)) {
-                (Some(l), Some(r)) if has_decimal(left, right) => {
-                    let (precision, scale) = decimal::quotient_type(l, r);
+            op => match both_digits(left, right) {
+                Some((left, right)) => {
+                    let (precision, scale) = decimal::result_type(op, left, right);
                     DataType::Decimal128(precision, scale)
                 }
-                _ => DataType::Float64,
+                None if op == Op::Divide => DataType::Float64,
+                None => left.clone(),
             },
-            _ => left.clone(),
         })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let (left, right, scalar) = self.operands(&args)?;
-        let (l, r): (&dyn Datum, &dyn Datum) = (&left, &right);
-        let result = match self.op {
-            Op::Add => checked(numeric::add(l, r))?,
-            Op::Subtract => checked(numeric::sub(l, r))?,
-            Op::Multiply => checked(numeric::mul(l, r))?,
-            Op::Remainder => remainder(&left, &right)?,
-            Op::IntegerDivide => {
-                let (left, right) = (cast(&left, &DataType::Int64)?, cast(&right, &DataType::Int64)?);
-                let (left, right) = (left.as_primitive::<Int64Type>(), right.as_primitive::<Int64Type>());
-                let quotients: Int64Array = binary(left, right, |l, r| match r {
-                    0 => Err(divide_by_zero()),
-                    _ => l.checked_div(r).ok_or_else(|| out_of_range("integer")),
-                })?;
-                Arc::new(quotients)
-            }
-            Op::Divide => match args.return_field.data_type() {
-                DataType::Decimal128(precision, scale) => {
-                    let as_decimal = |array: &ArrayRef| match decimal::digits(array.data_type()) {
-                        Some((p, s)) => cast(array, &DataType::Decimal128(p, s)),
-                        None => exec_err!("{} is no decimal", array.data_type()),
-                    };
-                    decimal::divide(&as_decimal(&left)?, &as_decimal(&right)?, *precision, *scale)?
-                }
-                _ => {
-                    let (left, right) = (cast(&left, &DataType::Float64)?, cast(&right, &DataType::Float64)?);
-                    let (left, right) = (left.as_primitive::<Float64Type>(), right.as_primitive::<Float64Type>());
-                    let quotients: Float64Array =
-                        binary(left, right, |l, r| if r == 0.0 { Err(divide_by_zero()) } else { Ok(l / r) })?;
-                    Arc::new(quotients)
-                }
-            },
+        let result = match both_digits(left.data_type(), right.data_type()) {
+            Some(_) => decimals(self.op, &left, &right, args.return_field.data_type())?,
+            None => numbers(self.op, &left, &right)?,
         };
         if scalar {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
@@ -179,20 +161,71 @@ impl ScalarUDFImpl for Arithmetic {
     }
 }
 
-fn has_decimal(left: &DataType, right: &DataType) -> bool {
-    [left, right].iter().any(|t| matches!(t, DataType::Decimal128(..)))
+fn as_decimal(array: &ArrayRef) -> Result<ArrayRef> {
+    match decimal::digits(array.data_type()) {
+        Some((precision, scale)) => cast(array, &DataType::Decimal128(precision, scale)),
+        None => exec_err!("{} is no decimal", array.data_type()),
+    }
+}
+
+fn decimals(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Result<ArrayRef> {
+    let (left, right) = (as_decimal(left)?, as_decimal(right)?);
+    let (DataType::Decimal128(p1, s1), DataType::Decimal128(p2, s2)) = (left.data_type(), right.data_type()) else {
+        return exec_err!("decimals are none");
+    };
+    let total = decimal::is_total(op, (*p1, *s1), (*p2, *s2));
+    match (op, result) {
+        (Op::IntegerDivide, _) => decimal::whole_quotients(&left, &right),
+        (Op::Divide, DataType::Decimal128(precision, scale)) => decimal::divide(&left, &right, *precision, *scale),
+        (Op::Add, _) if total => Ok(numeric::add(&left, &right)?),
+        (Op::Subtract, _) if total => Ok(numeric::sub(&left, &right)?),
+        (Op::Multiply, _) if total => Ok(numeric::mul(&left, &right)?),
+        (op, DataType::Decimal128(precision, scale)) => decimal::compute(op, &left, &right, *precision, *scale),
+        (_, other) => exec_err!("{other} is no decimal"),
+    }
+}
+
+fn numbers(op: Op, left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {
+    let (l, r): (&dyn Datum, &dyn Datum) = (left, right);
+    Ok(match op {
+        Op::Add => checked(numeric::add(l, r))?,
+        Op::Subtract => checked(numeric::sub(l, r))?,
+        Op::Multiply => checked(numeric::mul(l, r))?,
+        Op::Remainder => remainder(left, right)?,
+        Op::IntegerDivide => {
+            let (left, right) = (cast(left, &DataType::Int64)?, cast(right, &DataType::Int64)?);
+            let (left, right) = (left.as_primitive::<Int64Type>(), right.as_primitive::<Int64Type>());
+            let quotients: Int64Array = binary(left, right, |l, r| match r {
+                0 => Err(divide_by_zero()),
+                _ => l.checked_div(r).ok_or_else(|| out_of_range("integer")),
+            })?;
+            Arc::new(quotients)
+        }
+        Op::Divide => {
+            let (left, right) = (cast(left, &DataType::Float64)?, cast(right, &DataType::Float64)?);
+            let (left, right) = (left.as_primitive::<Float64Type>(), right.as_primitive::<Float64Type>());
+            let quotients: Float64Array =
+                binary(left, right, |l, r| if r == 0.0 { Err(divide_by_zero()) } else { Ok(l / r) })?;
+            Arc::new(quotients)
+        }
+    })
+}
+
+/// Digits of two numbers that decimal arithmetic takes.
+fn both_digits(left: &DataType, right: &DataType) -> Option<((u8, i8), (u8, i8))> {
+    let decimal = [left, right].iter().any(|t| matches!(t, DataType::Decimal128(..)));
+    decimal::digits(left).zip(decimal::digits(right)).filter(|_| decimal)
 }
 
 fn remainder(left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {
-    let zero = |class: &'static str| external("remainder by zero; use try_mod to get NULL instead", class);
     if let (DataType::Float64, DataType::Float64) = (left.data_type(), right.data_type()) {
         let (left, right) = (left.as_primitive::<Float64Type>(), right.as_primitive::<Float64Type>());
         let rest: Float64Array =
-            binary(left, right, |l, r| if r == 0.0 { Err(zero("REMAINDER_BY_ZERO")) } else { Ok(l % r) })?;
+            binary(left, right, |l, r| if r == 0.0 { Err(remainder_by_zero()) } else { Ok(l % r) })?;
         return Ok(Arc::new(rest));
     }
     numeric::rem(left, right).map_err(|e| match e {
-        ArrowError::DivideByZero => zero("REMAINDER_BY_ZERO"),
+        ArrowError::DivideByZero => remainder_by_zero(),
         ArrowError::ArithmeticOverflow(_) => out_of_range("integer"),
         other => other.into(),
     })

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array, PrimitiveArray, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, Decimal128Type, Float32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int64Type, TimeUnit,
+    TimestampMicrosecondType, i256,
 };
 use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::{
@@ -30,11 +31,13 @@ pub(crate) enum Conversion {
     SecondsToTime,
     /// A sum of BIGINT, which must be one.
     SumToLong,
+    /// A sum of decimals, which must have no more digits than one may have.
+    SumToDecimal,
 }
 
-static FUNCTIONS: LazyLock<[(Conversion, Arc<ScalarUDF>); 5]> = LazyLock::new(|| {
+static FUNCTIONS: LazyLock<[(Conversion, Arc<ScalarUDF>); 6]> = LazyLock::new(|| {
     use Conversion as C;
-    [C::TimeToText, C::FloatToText, C::TimeToSeconds, C::SecondsToTime, C::SumToLong]
+    [C::TimeToText, C::FloatToText, C::TimeToSeconds, C::SecondsToTime, C::SumToLong, C::SumToDecimal]
         .map(|conversion| (conversion, Arc::new(ScalarUDF::from(Converting::new(conversion)))))
 });
 
@@ -76,6 +79,7 @@ impl ScalarUDFImpl for Converting {
             Conversion::TimeToSeconds => "__lakesmith_time_to_seconds",
             Conversion::SecondsToTime => "__lakesmith_seconds_to_time",
             Conversion::SumToLong => "__lakesmith_sum_to_long",
+            Conversion::SumToDecimal => "__lakesmith_sum_to_decimal",
         }
     }
 
@@ -83,8 +87,12 @@ impl ScalarUDFImpl for Converting {
         &self.signature
     }
 
-    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(match self.conversion {
+            Conversion::SumToDecimal => match types {
+                [DataType::Decimal256(_, scale)] => DataType::Decimal128(DECIMAL128_MAX_PRECISION, *scale),
+                _ => return exec_err!("a sum of decimals is one of wide decimals"),
+            },
             Conversion::TimeToText | Conversion::FloatToText => DataType::Utf8,
             Conversion::TimeToSeconds | Conversion::SumToLong => DataType::Int64,
             Conversion::SecondsToTime => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
@@ -147,6 +155,16 @@ fn apply(conversion: Conversion, array: &ArrayRef) -> Result<ArrayRef> {
             let long = |sum: i128| i64::try_from(sum).map_err(|_| out_of_range("integer"));
             let longs: Int64Array = sums.iter().map(|sum| sum.map(long).transpose()).collect::<Result<_>>()?;
             Arc::new(longs)
+        }
+        Conversion::SumToDecimal => {
+            let sums = array.as_primitive::<Decimal256Type>();
+            let limit = i256::from_i128(10).wrapping_pow(u32::from(DECIMAL128_MAX_PRECISION));
+            let narrow = |sum: i256| match sum.to_i128() {
+                Some(narrow) if sum < limit && sum > limit.wrapping_neg() => Ok(narrow),
+                _ => Err(out_of_range("decimal")),
+            };
+            let narrow: Decimal128Array = sums.iter().map(|sum| sum.map(narrow).transpose()).collect::<Result<_>>()?;
+            Arc::new(narrow.with_precision_and_scale(DECIMAL128_MAX_PRECISION, sums.scale())?)
         }
     })
 }

@@ -8,6 +8,7 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable as _, Operator};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
+use super::arithmetic::operator;
 use super::decimal;
 
 /// Functions that have a value for whatever they are given. Any other may fail.
@@ -147,7 +148,14 @@ fn fails_itself(expr: &Expr, schema: &DFSchema) -> bool {
             }
             _ => true,
         },
-        Expr::ScalarFunction(ScalarFunction { func, .. }) => TOTAL.binary_search(&func.name()).is_err(),
+        Expr::ScalarFunction(ScalarFunction { func, args }) => match (operator(func.name()), args.as_slice()) {
+            (Some(op), [left, right]) => {
+                let digits = |expr: &Expr| decimal::digits(&expr.get_type(schema).ok()?);
+                let is_decimal = matches!(expr.get_type(schema), Ok(DataType::Decimal128(..)));
+                !(is_decimal && digits(left).zip(digits(right)).is_some_and(|(l, r)| decimal::is_total(op, l, r)))
+            }
+            _ => TOTAL.binary_search(&func.name()).is_err(),
+        },
         _ => false,
     }
 }

@@ -12,6 +12,7 @@ mod item;
 mod planner;
 mod promotion;
 mod range;
+mod ranks;
 mod rule;
 mod sums;
 mod truth;

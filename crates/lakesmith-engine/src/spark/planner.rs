@@ -7,25 +7,30 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable as _, GetFieldAccess};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::arithmetic::{Op, call};
+use super::decimal::digits;
 use super::item::item;
 
-/// Plans `/`, `div` and `%`.
+/// Plans `/`, `div` and `%`, and what is computed with decimals.
 #[derive(Debug)]
 pub(crate) struct SparkOperators;
 
 impl ExprPlanner for SparkOperators {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let types = (expr.left.get_type(schema)?, expr.right.get_type(schema)?);
         let op = match expr.op {
             BinaryOperator::Divide => Op::Divide,
             BinaryOperator::MyIntegerDivide => Op::IntegerDivide,
             BinaryOperator::Modulo => Op::Remainder,
+            BinaryOperator::Plus if are_decimals(&types) => Op::Add,
+            BinaryOperator::Minus if are_decimals(&types) => Op::Subtract,
+            BinaryOperator::Multiply if are_decimals(&types) => Op::Multiply,
             _ => return Ok(PlannerResult::Original(expr)),
         };
-        let types = (expr.left.get_type(schema)?, expr.right.get_type(schema)?);
         if !is_number(&types.0) || !is_number(&types.1) {
             return Ok(PlannerResult::Original(expr));
         }
         let (left, right) = match op {
+            _ if are_decimals(&types) => (narrow(expr.left, &types.1), narrow(expr.right, &types.0)),
             Op::Divide => (narrow(expr.left, &types.1), narrow(expr.right, &types.0)),
             Op::Remainder => match common(&types.0, &types.1) {
                 Some(to) => (cast(expr.left, &types.0, &to), cast(expr.right, &types.1, &to)),
@@ -52,6 +57,12 @@ impl ExprPlanner for SparkOperators {
     }
 }
 
+/// True if decimal arithmetic is what these take.
+fn are_decimals(types: &(DataType, DataType)) -> bool {
+    let is_decimal = |t: &DataType| matches!(t, DataType::Decimal128(..));
+    (is_decimal(&types.0) || is_decimal(&types.1)) && digits(&types.0).is_some() && digits(&types.1).is_some()
+}
+
 fn is_number(data_type: &DataType) -> bool {
     data_type.is_numeric() || matches!(data_type, DataType::Null | DataType::Utf8)
 }
@@ -74,8 +85,8 @@ fn narrow(expr: Expr, other: &DataType) -> Expr {
         ScalarValue::Int64(Some(v)) => i128::from(*v),
         _ => return expr,
     };
-    let digits = number.unsigned_abs().to_string().len() as u8;
-    Expr::Literal(ScalarValue::Decimal128(Some(number), digits, 0), None)
+    let precision = number.unsigned_abs().to_string().len() as u8;
+    Expr::Literal(ScalarValue::Decimal128(Some(number), precision, 0), None)
 }
 
 fn common(left: &DataType, right: &DataType) -> Option<DataType> {

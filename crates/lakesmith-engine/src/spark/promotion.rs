@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use super::ranks::ranks;
 use super::rule::compares;
 
 /// Functions whose arguments, from the given one on, have one type in common.
@@ -72,7 +73,7 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let new = expr.transform_up(|e| alike(e, &schema))?;
         Ok(if new.transformed { new.update_data(|e| name.restore(e)) } else { new })
     })?;
-    Ok(Transformed::yes(rewritten.data.recompute_schema()?))
+    Ok(Transformed::yes(ranks(rewritten.data.recompute_schema()?)?))
 }
 
 /// Casts the columns of a union's inputs.

@@ -42,6 +42,7 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     };
     let names = NamePreserver::new(&plan);
     // The parts of a filter stay apart: each finds its own place.
+    let sorts = matches!(plan, LogicalPlan::Sort(_));
     let filters = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
     let mut at = 0;
     let rewritten = plan.map_expressions(|expr| {
@@ -50,7 +51,7 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         at += 1;
         let new = expr.transform_up(|e| meaning(e, &schema))?;
         let new = new.transform_data(|e| if filters { sealed_parts(e, &schema) } else { sealed(e, &schema) })?;
-        let new = match is_group {
+        let new = match is_group || sorts {
             true => Transformed::yes(grouped(new.data, &schema)?),
             false => new,
         };
@@ -77,7 +78,8 @@ fn sealed_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 
 /// Zeros of either sign are one group, and so are all NaNs.
 fn grouped(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    Ok(if is_float(&expr, schema) && !matches!(expr, Expr::GroupingSet(_)) { comparable(expr) } else { expr })
+    let wraps = is_float(&expr, schema) && !matches!(expr, Expr::GroupingSet(_)) && !is_comparable(&expr);
+    Ok(if wraps { comparable(expr) } else { expr })
 }
 
 fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
@@ -144,6 +146,16 @@ fn meaning(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::InList(InList { expr, list, negated }) if is_float(&expr, schema) => {
             let list = list.into_iter().map(wrap).collect();
             Transformed::yes(Expr::InList(InList::new(Box::new(wrap(*expr)), list, negated)))
+        }
+        Expr::WindowFunction(mut window) => {
+            let params = &mut window.params;
+            let keys = params.partition_by.iter_mut().chain(params.order_by.iter_mut().map(|sort| &mut sort.expr));
+            let mut changed = false;
+            for key in keys.filter(|key| is_float(key, schema) && !is_comparable(key)) {
+                *key = comparable(key.clone());
+                changed = true;
+            }
+            Transformed::new_transformed(Expr::WindowFunction(window), changed)
         }
         other => Transformed::no(other),
     })

@@ -1,5 +1,5 @@
-//! Sums of BIGINT that fail rather than wrap, and means of decimals that are rounded rather than cut: both are taken in wider
-//! numbers and turned back.
+//! Sums of BIGINT and of long decimals that fail rather than wrap, and means of decimals that are rounded rather than cut:
+//! they are taken in wider numbers and turned back.
 
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ const PRECISION_MAX: u8 = 38;
 enum Back {
     /// A sum that must be a BIGINT.
     Sum,
+    /// A sum that must be a decimal.
+    Decimal,
     /// A mean with one digit too many.
     Mean(DataType),
 }
@@ -55,6 +57,7 @@ pub(crate) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
         let result = match index.checked_sub(first).and_then(|i| widened[i].clone()) {
             None => return column,
             Some(Back::Sum) => convert(Conversion::SumToLong, column),
+            Some(Back::Decimal) => convert(Conversion::SumToDecimal, column),
             Some(Back::Mean(to)) => Expr::Cast(Cast::new(Box::new(column), to)),
         };
         result.alias_qualified(qualifier.cloned(), field.name())
@@ -67,6 +70,10 @@ fn wider(expr: Expr, schema: &DFSchema, back: &mut Option<Back>) -> Result<Trans
         let [arg] = args.as_mut_slice() else { return Ok(false) };
         let (to, found) = match (function, arg.get_type(schema)?) {
             ("sum", DataType::Int64) => (WIDE, Back::Sum),
+            // Ten digits are left for rows where there are fewer.
+            ("sum", DataType::Decimal128(precision, scale)) if precision + 10 > PRECISION_MAX => {
+                (DataType::Decimal256(precision, scale), Back::Decimal)
+            }
             // The mean has four digits more than its values; what it cuts off after a fifth decides nothing.
             ("avg", DataType::Decimal128(precision, scale)) if precision + 5 <= PRECISION_MAX => (
                 DataType::Decimal128(precision + 1, scale + 1),
