@@ -12,7 +12,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::{Query as Ast, Statement};
 use futures::StreamExt as _;
 use lakesmith::op::TimeTravel;
-use lakesmith::{Error, ErrorKind, QueryRows, Result, ScanReport, Session, TableRef};
+use lakesmith::{Error, ErrorKind, QueryRows, Result, ScanReport, Session, Table, TableRef};
 use tokio::runtime::Runtime;
 
 use crate::context::context;
@@ -49,15 +49,6 @@ impl Prepared {
         query: &mut Ast,
         parsed: &Parsed,
     ) -> Result<Prepared> {
-        let instant = |text: &str| -> Result<i64> {
-            match lakesmith::predicate::parse_timestamp(text) {
-                Some((micros, _)) => Ok(micros.div_euclid(1000)),
-                None => Err(Error::usage(format!(
-                    "the provided timestamp ({text}) cannot be converted to a valid timestamp"
-                ))
-                .class("DELTA_TIMESTAMP_INVALID")),
-            }
-        };
         let is_table = |path: &str| -> Result<bool> {
             let root = session.resolve(&TableRef::Path(path.to_owned()))?;
             match session.open_table(&root, TimeTravel::Latest) {
@@ -66,7 +57,7 @@ impl Prepared {
                 Ok(_) => Ok(true),
             }
         };
-        let mut relations = Relations::new(views, &instant, &is_table, &parsed.spelled);
+        let mut relations = Relations::new(views, &Table::instant_ms, &is_table, &parsed.spelled);
         relations.find(query)?;
         let (found, mut spelled) = (relations.found, relations.spelled);
         let hidden = mentions(query, METADATA).then_some(METADATA);
@@ -136,11 +127,9 @@ impl Opened<'_> {
             Source::Table(table, at) => {
                 let root = self.session.resolve(&table.table_ref())?;
                 let at: TimeTravel = at.time_travel();
-                let table = self.session.open_table(&root, at).map_err(|error| match error.kind() {
-                    ErrorKind::NotFound if error.class_name() == "DELTA_MISSING_DELTA_TABLE" => {
-                        error.class("TABLE_OR_VIEW_NOT_FOUND")
-                    }
-                    _ => error,
+                let table = self.session.open_table(&root, at).map_err(|error| match Table::is_missing(&error) {
+                    true => error.class("TABLE_OR_VIEW_NOT_FOUND"),
+                    false => error,
                 })?;
                 spell(&table.state().schema.fields, &mut self.output.spellings);
                 let names = table.state().schema.fields.iter().map(|field| field.name.clone()).collect();

@@ -52,3 +52,4 @@ pub use executor::{LocalExecutor, RunFailure};
 pub use inspect::{Depth, Inspected, Inspection, inspect_files};
 pub use new_file::{NewFile, NewFiles};
 pub use rewrite::{TaskContext, rewrite};
+pub use target::{primitive_type, variant_fields};

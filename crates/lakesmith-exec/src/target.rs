@@ -158,22 +158,11 @@ fn arrow_type(data_type: &DataType, annotate: bool, column: &str) -> Result<Opti
         Error::unsupported(format!("{what} cannot be written to Parquet; drop the column or give it a type"))
             .with("column", column)
     };
+    if let Some(primitive) = primitive_type(data_type) {
+        return Ok(Some(primitive));
+    }
     Ok(Some(match data_type {
-        DataType::Boolean => ArrowType::Boolean,
-        DataType::Byte => ArrowType::Int8,
-        DataType::Short => ArrowType::Int16,
-        DataType::Integer => ArrowType::Int32,
-        DataType::Long => ArrowType::Int64,
-        DataType::Float => ArrowType::Float32,
-        DataType::Double => ArrowType::Float64,
-        DataType::Decimal { precision, scale } => ArrowType::Decimal128(*precision, *scale),
-        DataType::String => ArrowType::Utf8,
-        DataType::Binary => ArrowType::Binary,
-        DataType::Date => ArrowType::Date32,
-        DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-        DataType::TimestampNtz => ArrowType::Timestamp(TimeUnit::Microsecond, None),
         DataType::Variant => ArrowType::Struct(variant_fields()),
-        DataType::Null => return Ok(None),
         DataType::Struct(children) => {
             let mut fields = Vec::new();
             for child in children {
@@ -194,11 +183,35 @@ fn arrow_type(data_type: &DataType, annotate: bool, column: &str) -> Result<Opti
             let entries = Fields::from(vec![key.with_name("key").with_nullable(false), value.with_name("value")]);
             ArrowType::Map(Arc::new(ArrowField::new("key_value", ArrowType::Struct(entries), false)), false)
         }
+        // VOID is in no file.
+        _ => return Ok(None),
     }))
 }
 
-/// Spark reads a variant only if both parts are required.
-fn variant_fields() -> Fields {
+/// The Arrow type of values that hold no others, as they are in memory; `None` for types that do, and for VOID.
+pub fn primitive_type(data_type: &DataType) -> Option<ArrowType> {
+    Some(match data_type {
+        DataType::Boolean => ArrowType::Boolean,
+        DataType::Byte => ArrowType::Int8,
+        DataType::Short => ArrowType::Int16,
+        DataType::Integer => ArrowType::Int32,
+        DataType::Long => ArrowType::Int64,
+        DataType::Float => ArrowType::Float32,
+        DataType::Double => ArrowType::Float64,
+        DataType::Decimal { precision, scale } => ArrowType::Decimal128(*precision, *scale),
+        DataType::String => ArrowType::Utf8,
+        DataType::Binary => ArrowType::Binary,
+        DataType::Date => ArrowType::Date32,
+        DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        DataType::TimestampNtz => ArrowType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Null | DataType::Variant | DataType::Struct(_) | DataType::List(_) | DataType::Map(..) => {
+            return None;
+        }
+    })
+}
+
+/// The parts of a variant. Spark reads one only if both are required.
+pub fn variant_fields() -> Fields {
     Fields::from(vec![
         ArrowField::new("value", ArrowType::Binary, false),
         ArrowField::new("metadata", ArrowType::Binary, false),

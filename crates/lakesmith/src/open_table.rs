@@ -91,6 +91,25 @@ impl Table {
         })
     }
 
+    /// True if the error says that no table is where one was looked for.
+    pub fn is_missing(error: &Error) -> bool {
+        error.kind() == ErrorKind::NotFound && error.class_name() == "DELTA_MISSING_DELTA_TABLE"
+    }
+
+    /// The time that `text` names a version by, in milliseconds since the epoch.
+    ///
+    /// # Errors
+    /// Usage if it is no time.
+    pub fn instant_ms(text: &str) -> Result<i64> {
+        match lakesmith_core::predicate::parse_timestamp(text) {
+            Some((micros, _)) => Ok(micros.div_euclid(1000)),
+            None => {
+                Err(Error::usage(format!("the provided timestamp ({text}) cannot be converted to a valid timestamp"))
+                    .class("DELTA_TIMESTAMP_INVALID"))
+            }
+        }
+    }
+
     /// What it means that a file of this version does not exist.
     pub fn missing_file(&self, error: Error) -> Error {
         let path = error.context_value("path").unwrap_or("?").to_owned();

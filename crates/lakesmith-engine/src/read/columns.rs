@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{
-    DataType as ArrowType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef, TimeUnit,
+    DataType as ArrowType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef,
 };
 use datafusion::datasource::table_schema::TableSchema;
 use lakesmith::table::{DataType, Field};
 use lakesmith::{Error, Result, Table};
+use lakesmith_exec::{primitive_type, variant_fields};
 use parquet::arrow::RowNumber;
 
 use super::file_facts::{self, FACTS};
@@ -142,25 +143,11 @@ pub(crate) const VARIANT: (&str, &str) = ("lakesmith.type", "variant");
 /// The type of values in queries.
 pub(crate) fn arrow_type(data_type: &DataType) -> Result<ArrowType> {
     let child = |field: &Field, name: &str| Ok::<_, Error>(named(field, name, arrow_type(&field.data_type)?));
+    if let Some(primitive) = primitive_type(data_type) {
+        return Ok(primitive);
+    }
     Ok(match data_type {
-        DataType::Boolean => ArrowType::Boolean,
-        DataType::Byte => ArrowType::Int8,
-        DataType::Short => ArrowType::Int16,
-        DataType::Integer => ArrowType::Int32,
-        DataType::Long => ArrowType::Int64,
-        DataType::Float => ArrowType::Float32,
-        DataType::Double => ArrowType::Float64,
-        DataType::Decimal { precision, scale } => ArrowType::Decimal128(*precision, *scale),
-        DataType::String => ArrowType::Utf8,
-        DataType::Binary => ArrowType::Binary,
-        DataType::Date => ArrowType::Date32,
-        DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-        DataType::TimestampNtz => ArrowType::Timestamp(TimeUnit::Microsecond, None),
-        DataType::Null => ArrowType::Null,
-        DataType::Variant => ArrowType::Struct(Fields::from(vec![
-            ArrowField::new("value", ArrowType::Binary, false),
-            ArrowField::new("metadata", ArrowType::Binary, false),
-        ])),
+        DataType::Variant => ArrowType::Struct(variant_fields()),
         DataType::Struct(fields) => {
             let stored = fields.iter().filter(|f| !matches!(f.data_type, DataType::Null));
             let fields = stored.map(|f| child(f, &f.name.to_lowercase())).collect::<Result<Vec<_>>>()?;
@@ -171,5 +158,6 @@ pub(crate) fn arrow_type(data_type: &DataType) -> Result<ArrowType> {
             let entries = vec![child(key, "key")?.with_nullable(false), child(value, "value")?];
             ArrowType::Map(Arc::new(ArrowField::new("entries", ArrowType::Struct(entries.into()), false)), false)
         }
+        _ => ArrowType::Null,
     })
 }

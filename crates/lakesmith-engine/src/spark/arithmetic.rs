@@ -7,12 +7,11 @@ use arrow::compute::kernels::numeric;
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use arrow::error::ArrowError;
-use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err};
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::common::{DataFusionError, Result, exec_err};
+use datafusion::logical_expr::{Expr, ScalarUDF};
 
 use super::decimal;
+use super::function::Function;
 
 /// An operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,8 +31,7 @@ pub(crate) enum Op {
 }
 
 static FUNCTIONS: LazyLock<[(Op, Arc<ScalarUDF>); 6]> = LazyLock::new(|| {
-    [Op::Add, Op::Subtract, Op::Multiply, Op::Divide, Op::IntegerDivide, Op::Remainder]
-        .map(|op| (op, Arc::new(ScalarUDF::from(Arithmetic::new(op)))))
+    [Op::Add, Op::Subtract, Op::Multiply, Op::Divide, Op::IntegerDivide, Op::Remainder].map(|op| (op, function(op)))
 });
 
 /// `left op right`.
@@ -66,35 +64,37 @@ fn external(message: &str, class: &'static str) -> DataFusionError {
     DataFusionError::External(Box::new(lakesmith::Error::usage(message).class(class)))
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Arithmetic {
-    op: Op,
-    signature: Signature,
+fn function(op: Op) -> Arc<ScalarUDF> {
+    let (name, symbol) = match op {
+        Op::Add => ("__lakesmith_add", "+"),
+        Op::Subtract => ("__lakesmith_subtract", "-"),
+        Op::Multiply => ("__lakesmith_multiply", "*"),
+        Op::Divide => ("__lakesmith_divide", "/"),
+        Op::IntegerDivide => ("__lakesmith_div", "div"),
+        Op::Remainder => ("__lakesmith_remainder", "%"),
+    };
+    let results = move |operands: &[ArrayRef], result: &DataType| {
+        let [left, right] = operands else { return exec_err!("an operator has two operands") };
+        match both_digits(left.data_type(), right.data_type()) {
+            Some(_) => decimals(op, left, right, result),
+            None => numbers(op, left, right),
+        }
+    };
+    let spelled = move |operands: &[String]| format!("({})", operands.join(&format!(" {symbol} ")));
+    Function::of(name, 2, move |types| result_type(op, types), results, spelled)
 }
 
-impl Arithmetic {
-    fn new(op: Op) -> Self {
-        Self { op, signature: Signature::any(2, Volatility::Immutable) }
-    }
-
-    /// As people write it.
-    fn spelled(&self, operands: impl Iterator<Item = String>) -> String {
-        let symbol = match self.op {
-            Op::Add => "+",
-            Op::Subtract => "-",
-            Op::Multiply => "*",
-            Op::Divide => "/",
-            Op::IntegerDivide => "div",
-            Op::Remainder => "%",
-        };
-        format!("({})", operands.collect::<Vec<_>>().join(&format!(" {symbol} ")))
-    }
-
-    fn operands(&self, args: &ScalarFunctionArgs) -> Result<(ArrayRef, ArrayRef, bool)> {
-        let scalar = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { args.number_rows };
-        Ok((args.args[0].to_array(rows)?, args.args[1].to_array(rows)?, scalar))
-    }
+fn result_type(op: Op, types: &[DataType]) -> Result<DataType> {
+    let [left, right] = types else { return exec_err!("an operator has two operands") };
+    Ok(match (op, both_digits(left, right)) {
+        (Op::IntegerDivide, _) => DataType::Int64,
+        (op, Some((left, right))) => {
+            let (precision, scale) = decimal::result_type(op, left, right);
+            DataType::Decimal128(precision, scale)
+        }
+        (Op::Divide, None) => DataType::Float64,
+        (_, None) => left.clone(),
+    })
 }
 
 fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
@@ -107,58 +107,6 @@ fn checked(result: Result<ArrayRef, ArrowError>) -> Result<ArrayRef> {
         ArrowError::DivideByZero => divide_by_zero(),
         other => other.into(),
     })
-}
-
-impl ScalarUDFImpl for Arithmetic {
-    fn name(&self) -> &str {
-        match self.op {
-            Op::Add => "__lakesmith_add",
-            Op::Subtract => "__lakesmith_subtract",
-            Op::Multiply => "__lakesmith_multiply",
-            Op::Divide => "__lakesmith_divide",
-            Op::IntegerDivide => "__lakesmith_div",
-            Op::Remainder => "__lakesmith_remainder",
-        }
-    }
-
-    fn display_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(self.spelled(args.iter().map(ToString::to_string)))
-    }
-
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(self.spelled(args.iter().map(|e| e.schema_name().to_string())))
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        let [left, right] = types else { return exec_err!("an operator has two operands") };
-        Ok(match self.op {
-            Op::IntegerDivide => DataType::Int64,
-            op => match both_digits(left, right) {
-                Some((left, right)) => {
-                    let (precision, scale) = decimal::result_type(op, left, right);
-                    DataType::Decimal128(precision, scale)
-                }
-                None if op == Op::Divide => DataType::Float64,
-                None => left.clone(),
-            },
-        })
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let (left, right, scalar) = self.operands(&args)?;
-        let result = match both_digits(left.data_type(), right.data_type()) {
-            Some(_) => decimals(self.op, &left, &right, args.return_field.data_type())?,
-            None => numbers(self.op, &left, &right)?,
-        };
-        if scalar {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
-        }
-        Ok(ColumnarValue::Array(result))
-    }
 }
 
 fn as_decimal(array: &ArrayRef) -> Result<ArrayRef> {

@@ -8,12 +8,11 @@ use arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int64Type, TimeUnit,
     TimestampMicrosecondType, i256,
 };
-use datafusion::common::{Result, ScalarValue, exec_err};
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::common::{Result, exec_err};
+use datafusion::logical_expr::{Expr, ScalarUDF};
 
 use super::arithmetic::out_of_range;
+use super::function::{Function, named};
 use crate::wall_clock::date_time;
 
 const MICROS_A_SECOND: i64 = 1_000_000;
@@ -38,7 +37,7 @@ pub(crate) enum Conversion {
 static FUNCTIONS: LazyLock<[(Conversion, Arc<ScalarUDF>); 6]> = LazyLock::new(|| {
     use Conversion as C;
     [C::TimeToText, C::FloatToText, C::TimeToSeconds, C::SecondsToTime, C::SumToLong, C::SumToDecimal]
-        .map(|conversion| (conversion, Arc::new(ScalarUDF::from(Converting::new(conversion)))))
+        .map(|conversion| (conversion, function(conversion)))
 });
 
 /// `expr`, converted.
@@ -59,55 +58,29 @@ pub(crate) fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
     }
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Converting {
-    conversion: Conversion,
-    signature: Signature,
+fn function(conversion: Conversion) -> Arc<ScalarUDF> {
+    let name = match conversion {
+        Conversion::TimeToText => "__lakesmith_time_to_text",
+        Conversion::FloatToText => "__lakesmith_float_to_text",
+        Conversion::TimeToSeconds => "__lakesmith_time_to_seconds",
+        Conversion::SecondsToTime => "__lakesmith_seconds_to_time",
+        Conversion::SumToLong => "__lakesmith_sum_to_long",
+        Conversion::SumToDecimal => "__lakesmith_sum_to_decimal",
+    };
+    let result = move |types: &[DataType]| result_type(conversion, types);
+    Function::of(name, 1, result, move |arrays, _| apply(conversion, &arrays[0]), named(name))
 }
 
-impl Converting {
-    fn new(conversion: Conversion) -> Self {
-        Self { conversion, signature: Signature::any(1, Volatility::Immutable) }
-    }
-}
-
-impl ScalarUDFImpl for Converting {
-    fn name(&self) -> &str {
-        match self.conversion {
-            Conversion::TimeToText => "__lakesmith_time_to_text",
-            Conversion::FloatToText => "__lakesmith_float_to_text",
-            Conversion::TimeToSeconds => "__lakesmith_time_to_seconds",
-            Conversion::SecondsToTime => "__lakesmith_seconds_to_time",
-            Conversion::SumToLong => "__lakesmith_sum_to_long",
-            Conversion::SumToDecimal => "__lakesmith_sum_to_decimal",
-        }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        Ok(match self.conversion {
-            Conversion::SumToDecimal => match types {
-                [DataType::Decimal256(_, scale)] => DataType::Decimal128(DECIMAL128_MAX_PRECISION, *scale),
-                _ => return exec_err!("a sum of decimals is one of wide decimals"),
-            },
-            Conversion::TimeToText | Conversion::FloatToText => DataType::Utf8,
-            Conversion::TimeToSeconds | Conversion::SumToLong => DataType::Int64,
-            Conversion::SecondsToTime => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-        })
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
-        let array = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
-        let converted = apply(self.conversion, &array)?;
-        if scalar {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&converted, 0)?));
-        }
-        Ok(ColumnarValue::Array(converted))
-    }
+fn result_type(conversion: Conversion, types: &[DataType]) -> Result<DataType> {
+    Ok(match conversion {
+        Conversion::SumToDecimal => match types {
+            [DataType::Decimal256(_, scale)] => DataType::Decimal128(DECIMAL128_MAX_PRECISION, *scale),
+            _ => return exec_err!("a sum of decimals is one of wide decimals"),
+        },
+        Conversion::TimeToText | Conversion::FloatToText => DataType::Utf8,
+        Conversion::TimeToSeconds | Conversion::SumToLong => DataType::Int64,
+        Conversion::SecondsToTime => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+    })
 }
 
 fn micros(array: &ArrayRef) -> Result<PrimitiveArray<TimestampMicrosecondType>> {

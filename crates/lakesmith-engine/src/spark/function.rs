@@ -12,31 +12,39 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
+type ResultType = dyn Fn(&[DataType]) -> Result<DataType> + Send + Sync;
+type Apply = dyn Fn(&[ArrayRef], &DataType) -> Result<ArrayRef> + Send + Sync;
+type Spelled = dyn Fn(&[String]) -> String + Send + Sync;
+
 /// A function; its name makes it what it is.
 pub(crate) struct Function {
-    /// Begins with `__lakesmith`.
-    pub name: &'static str,
-    /// The type of the result for types of arguments.
-    pub result: fn(&[DataType]) -> Result<DataType>,
-    /// Results of that type, one a row.
-    pub apply: fn(&[ArrayRef], &DataType) -> Result<ArrayRef>,
-    /// A call as people write it, of its arguments.
-    pub spelled: fn(&[String]) -> String,
+    name: &'static str,
+    result: Box<ResultType>,
+    apply: Box<Apply>,
+    spelled: Box<Spelled>,
     signature: Signature,
 }
 
 impl Function {
-    /// A function of so many arguments, as plans hold it.
+    /// A function of so many arguments, as plans hold it. `name` begins with `__lakesmith`; `result` is the type of the
+    /// result for types of arguments, `apply` gives results of that type, one a row, and `spelled` a call as people
+    /// write it.
     pub(crate) fn of(
         name: &'static str,
         arguments: usize,
-        result: fn(&[DataType]) -> Result<DataType>,
-        apply: fn(&[ArrayRef], &DataType) -> Result<ArrayRef>,
-        spelled: fn(&[String]) -> String,
+        result: impl Fn(&[DataType]) -> Result<DataType> + Send + Sync + 'static,
+        apply: impl Fn(&[ArrayRef], &DataType) -> Result<ArrayRef> + Send + Sync + 'static,
+        spelled: impl Fn(&[String]) -> String + Send + Sync + 'static,
     ) -> Arc<ScalarUDF> {
         let signature = Signature::any(arguments, Volatility::Immutable);
+        let (result, apply, spelled) = (Box::new(result), Box::new(apply), Box::new(spelled));
         Arc::new(ScalarUDF::from(Self { name, result, apply, spelled, signature }))
     }
+}
+
+/// A call of the function by its name.
+pub(crate) fn named(name: &'static str) -> impl Fn(&[String]) -> String {
+    move |args| format!("{name}({})", args.join(", "))
 }
 
 /// The argument of a call of `function`, the first one, in a logical expression.

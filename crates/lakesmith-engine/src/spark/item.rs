@@ -5,60 +5,24 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err};
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::common::{DataFusionError, Result, exec_err};
+use datafusion::logical_expr::{Expr, ScalarUDF};
 use lakesmith::Error;
 
-static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(Item::default())));
+use super::function::Function;
+
+static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let result = |types: &[DataType]| match &types[0] {
+        DataType::List(field) => Ok(field.data_type().clone()),
+        other => exec_err!("{other} has no elements by number"),
+    };
+    let spelled = |args: &[String]| args.join("[") + "]";
+    Function::of("__lakesmith_item", 2, result, |arrays, _| elements(&arrays[0], &arrays[1]), spelled)
+});
 
 /// The element of `list` at `index`.
 pub(crate) fn item(list: Expr, index: Expr) -> Expr {
     FUNCTION.call(vec![list, index])
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Item {
-    signature: Signature,
-}
-
-impl Default for Item {
-    fn default() -> Self {
-        Self { signature: Signature::any(2, Volatility::Immutable) }
-    }
-}
-
-impl ScalarUDFImpl for Item {
-    fn name(&self) -> &str {
-        "__lakesmith_item"
-    }
-
-    fn display_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args.iter().map(ToString::to_string).collect::<Vec<_>>().join("[") + "]")
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        match &types[0] {
-            DataType::List(field) => Ok(field.data_type().clone()),
-            other => exec_err!("{other} has no elements by number"),
-        }
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { args.number_rows };
-        let (list, index) = (args.args[0].to_array(rows)?, args.args[1].to_array(rows)?);
-        let found = elements(&list, &index)?;
-        if scalar {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?));
-        }
-        Ok(ColumnarValue::Array(found))
-    }
 }
 
 fn elements(list: &ArrayRef, index: &ArrayRef) -> Result<ArrayRef> {

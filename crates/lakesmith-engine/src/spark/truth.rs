@@ -13,21 +13,15 @@ use datafusion::logical_expr::utils::{conjunction, disjunction, split_binary_own
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable as _, Operator, ScalarUDF, lit};
 
 use super::failing::may_fail;
-use super::function::Function;
-
-fn as_written(args: &[String]) -> String {
-    args.concat()
-}
+use super::function::{Function, named};
 
 fn to(arrays: &[ArrayRef], result: &DataType) -> Result<ArrayRef> {
     Ok(cast(&arrays[0], result)?)
 }
 
-static HIDDEN: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Function::of("__lakesmith_hidden", 1, |_| Ok(DataType::Int8), to, as_written));
+static HIDDEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| turning("__lakesmith_hidden", DataType::Int8));
 
-static SHOWN: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Function::of("__lakesmith_shown", 1, |_| Ok(DataType::Boolean), to, as_written));
+static SHOWN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| turning_back("__lakesmith_shown"));
 
 /// A truth value as a number.
 pub(super) fn hidden(expr: Expr) -> Expr {
@@ -41,7 +35,11 @@ pub(super) fn turned_back(function: &ScalarUDF, expr: Expr) -> Expr {
 
 /// A function that turns numbers back into truth values.
 pub(super) fn turning_back(name: &'static str) -> Arc<ScalarUDF> {
-    Function::of(name, 1, |_| Ok(DataType::Boolean), to, as_written)
+    turning(name, DataType::Boolean)
+}
+
+fn turning(name: &'static str, result: DataType) -> Arc<ScalarUDF> {
+    Function::of(name, 1, move |_| Ok(result.clone()), to, named(name))
 }
 
 fn shown(expr: Expr) -> Expr {
