@@ -220,3 +220,43 @@ fn nothing_is_committed_to_a_log_that_was_replaced() {
         }
     }
 }
+
+#[test]
+fn a_version_without_its_commit_is_known_by_its_checkpoint() {
+    for is_replaced in [false, true] {
+        for text in [None, Some("ALTER TABLE {t} ADD COLUMN n INT")] {
+            let dir = tempfile::tempdir().unwrap();
+            let table = small_files(&dir.path().join("t"));
+            let checkpoint = Operation::Checkpoint(Default::default());
+            session().run(&table.folder.to_string_lossy(), checkpoint).unwrap();
+            let log = table.folder.join("_delta_log");
+            // As after a clean-up of the log.
+            for version in 0..=table.version {
+                std::fs::remove_file(log.join(format!("{version:020}.json"))).unwrap();
+            }
+            let checkpoint = log.join(format!("{:020}.checkpoint.parquet", table.version));
+            let interfere = Arc::new(Interfere::doing(move || {
+                if is_replaced {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                    std::fs::write(&checkpoint, std::fs::read(&checkpoint).unwrap()).unwrap();
+                }
+            }));
+            let done = match text {
+                None => {
+                    let options = SessionOptions { progress: interfere, ..Default::default() };
+                    let session = Session::new(options).unwrap();
+                    run(&session, &table, optimize(&session)).map(|_| ())
+                }
+                Some(text) => {
+                    let options = SessionOptions { world: interfere, ..Default::default() };
+                    let name = format!("delta.`{}`", table.folder.display());
+                    sql(&mut Session::new(options).unwrap(), &text.replace("{t}", &name)).map(|_| ())
+                }
+            };
+            let expected = if is_replaced { Err(ErrorKind::Conflict) } else { Ok(()) };
+            assert_eq!(done.map_err(|e| e.kind()), expected, "{text:?}");
+            let next = log.join(format!("{:020}.json", table.version + 1));
+            assert_eq!(next.exists(), !is_replaced, "{text:?}");
+        }
+    }
+}
