@@ -50,6 +50,6 @@ pub use control::RewriteControl;
 pub use dropped::{dropped_column_in_footer, files_with_dropped_columns};
 pub use executor::{LocalExecutor, RunFailure};
 pub use inspect::{Depth, Inspected, Inspection, inspect_files};
-pub use new_file::{NewFile, NewFiles};
+pub use new_file::{NewFile, NewFiles, count_rows};
 pub use rewrite::{TaskContext, rewrite};
 pub use target::{primitive_type, variant_fields};

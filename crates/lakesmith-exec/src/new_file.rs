@@ -55,6 +55,14 @@ impl NewFiles {
     }
 }
 
+/// Rows of a data file, deleted ones counted, by its own account.
+///
+/// # Errors
+/// NotFound with Spark's class, Corrupt naming the file, those of the storage.
+pub async fn count_rows(store: &Store, location: &Location, size: u64) -> Result<u64> {
+    Ok(footer::read(store, location, size, TAIL_BYTES).await?.rows())
+}
+
 fn holds_variants(schema: &Schema) -> bool {
     fn holds(data_type: &DataType) -> bool {
         match data_type {

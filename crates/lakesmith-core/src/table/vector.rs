@@ -55,6 +55,11 @@ impl DeletionVector {
         Self { rows: rows.into_iter().collect() }
     }
 
+    /// Adds positions.
+    pub fn extend(&mut self, rows: impl IntoIterator<Item = u64>) {
+        self.rows.extend(rows);
+    }
+
     /// Number of deleted rows.
     pub fn cardinality(&self) -> u64 {
         self.rows.len()

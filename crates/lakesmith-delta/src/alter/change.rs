@@ -17,7 +17,8 @@ pub(super) const MAPPING_ADVICE: &str = "Please enable Column Mapping on your De
                                          TABLE table_name SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name'), which \
                                          upgrades its protocol";
 const STATS_COLUMNS: &str = "delta.dataSkippingStatsColumns";
-const DEFAULT: &str = "CURRENT_DEFAULT";
+/// Key of a column's default value in its metadata.
+pub(crate) const DEFAULT: &str = "CURRENT_DEFAULT";
 const IDENTITY: &str = "delta.identity.start";
 
 pub(super) fn rename(draft: &mut Draft<'_>, path: &[String], to: &str) -> Result<History> {

@@ -27,7 +27,7 @@ use crate::log_state::DeltaTable;
 use crate::properties::{FileUse, MAX_COLUMN_ID, NewConfiguration};
 use crate::schema_text::{CHAR_VARCHAR, schema_string, type_name};
 
-pub(crate) use change::{defaults_not_enabled, set_default};
+pub(crate) use change::{DEFAULT, defaults_not_enabled, set_default};
 pub(crate) use widen::was_float;
 
 /// A change, and what the history says of it.

@@ -4,6 +4,7 @@
 
 mod copy;
 mod nulls;
+mod statements;
 mod writer;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +20,8 @@ use crate::drive::sweep_uncommitted;
 use crate::{Session, Table};
 
 pub use copy::Copied;
+pub use lakesmith_delta::{RowCheck, RowRules, TextLength};
+pub use statements::{Replaced, Touched};
 pub use writer::RowWriter;
 
 /// A change of one table's rows that is being made. Dropped without its commit, it takes the files that it wrote with it.

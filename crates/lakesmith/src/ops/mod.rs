@@ -47,7 +47,7 @@ fn predicate_parameter(predicate: Option<&Expr>) -> String {
 }
 
 /// JSON text of a value that always has one.
-fn json_text<T: serde::Serialize + ?Sized>(value: &T) -> String {
+pub(crate) fn json_text<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
