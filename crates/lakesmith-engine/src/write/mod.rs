@@ -1,0 +1,34 @@
+//! Statements that change the rows of a table.
+//!
+//! ```text
+//! INSERT: source ─> columns of the table, cast ─> generated values ─> conditions ─> by partition ─> writers ─┐
+//! DELETE: condition ─> partitions tell all: files; else positions of rows ─────────────────────────────────┴─> commit
+//! ```
+
+mod columns;
+mod delete;
+mod fill;
+mod insert;
+mod sink;
+mod spread;
+
+pub(crate) use delete::delete;
+pub(crate) use insert::insert;
+
+use std::collections::HashMap;
+
+use datafusion::sql::sqlparser::ast::Query as Ast;
+use lakesmith::Session;
+use tokio::runtime::Runtime;
+
+use crate::statement::Parsed;
+
+/// What a statement is run with.
+#[derive(Clone, Copy)]
+pub(crate) struct Running<'a> {
+    pub session: &'a Session,
+    pub runtime: &'a Runtime,
+    /// Temporary views by name.
+    pub views: &'a HashMap<String, Ast>,
+    pub parsed: &'a Parsed,
+}
