@@ -140,7 +140,7 @@ impl DataCommitter<'_> {
 
     async fn drive(&mut self) -> Result<CommitResult> {
         check_writable(self.base)?;
-        check_takes_deletes(self.base, self.edit)?;
+        check_edit(self.base, self.edit)?;
         let mut version = self.base.state.version + 1;
         let mut races_lost = 0;
         loop {
@@ -368,15 +368,25 @@ fn vector_file(root: &Location, descriptor: &DeletionVectorDescriptor) -> Option
     relative_path(&descriptor.path_or_inline_dv).map(|path| root.join(&path))
 }
 
+/// Checks that rows may leave the table.
+///
+/// # Errors
+/// Usage (`DELTA_CANNOT_MODIFY_APPEND_ONLY`).
+pub fn check_takes_deletes(table: &DeltaTable) -> Result<()> {
+    if !is_true(&table.log.metadata, "delta.appendOnly") {
+        return Ok(());
+    }
+    Err(Error::usage(
+        "This table is configured to only allow appends. If you would like to permit updates or deletes, use 'ALTER TABLE … \
+         SET TBLPROPERTIES (delta.appendOnly=false)'.",
+    )
+    .class("DELTA_CANNOT_MODIFY_APPEND_ONLY"))
+}
+
 /// A table may take appends only, or no vectors, and no file twice.
-fn check_takes_deletes(base: &DeltaTable, edit: &DataEdit) -> Result<()> {
-    let metadata = &base.log.metadata;
-    if is_true(metadata, "delta.appendOnly") && !(edit.removed.is_empty() && edit.marked.is_empty()) {
-        return Err(Error::usage(
-            "This table is configured to only allow appends. If you would like to permit updates or deletes, use 'ALTER \
-             TABLE … SET TBLPROPERTIES (delta.appendOnly=false)'.",
-        )
-        .class("DELTA_CANNOT_MODIFY_APPEND_ONLY"));
+fn check_edit(base: &DeltaTable, edit: &DataEdit) -> Result<()> {
+    if !(edit.removed.is_empty() && edit.marked.is_empty()) {
+        check_takes_deletes(base)?;
     }
     if !edit.marked.is_empty() && !Tip::of(base).takes_vectors() {
         return Err(Error::internal("rows were to be marked in a table that takes no deletion vectors"));

@@ -72,7 +72,7 @@ pub use checkpoint::{CheckpointInfo, WrittenCheckpoint, write_checkpoint};
 pub use clustering::{schema_spelling, set_clustering};
 pub use commit::{CommitContext, CommitResult, Committed, commit};
 pub use create::{FirstRows, becoming, check_room, check_same_table, create, new_table, replace_table};
-pub use data_commit::{Becoming, commit_data};
+pub use data_commit::{Becoming, check_takes_deletes, commit_data};
 pub use features::{check_features, check_writable, with_features};
 pub use history::history;
 pub use last_checkpoint::configuration_digest;

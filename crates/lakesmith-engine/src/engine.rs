@@ -11,7 +11,8 @@ use tokio::runtime::Runtime;
 
 use crate::deep::deep;
 use crate::query::Prepared;
-use crate::statement::{ELSEWHERE, Explain, Kind, Parsed, View, parse, parse_at};
+use crate::statement::{Change, ELSEWHERE, Explain, Kind, Parsed, View, parse, parse_at};
+use crate::write::{self, Running};
 
 /// Address space for the stack of a thread that evaluates expressions, which goes as deep as they do.
 const STACK_BYTES: usize = 64 << 20;
@@ -139,6 +140,17 @@ impl Engine {
             Kind::CreateView(view) => {
                 self.create_view(session, text, &parsed, view)?;
                 each(QueryRows::default())
+            }
+            Kind::Change(change) => {
+                let (views, runtime) = (self.views(), self.runtime()?);
+                let running = Running { session, runtime, views: &views, parsed: &parsed };
+                match change {
+                    Change::Insert(statement) => {
+                        write::insert(running, statement)?;
+                        each(QueryRows::default())
+                    }
+                    Change::Delete(statement) => write::delete(running, statement, each),
+                }
             }
             Kind::DropView(name, may_be_missing) => {
                 self.drop_view(name, *may_be_missing)?;

@@ -20,5 +20,6 @@ mod rows;
 mod spark;
 mod statement;
 mod wall_clock;
+mod write;
 
 pub use engine::Engine;

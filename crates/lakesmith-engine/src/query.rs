@@ -7,12 +7,15 @@ use std::time::Duration;
 use arrow::array::{RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::{MemTable, TableProvider};
+use datafusion::common::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::{Query as Ast, Statement};
 use futures::StreamExt as _;
 use lakesmith::op::TimeTravel;
-use lakesmith::{Error, ErrorKind, QueryRows, Result, ScanReport, Session, Table, TableRef};
+use lakesmith::{Error, ErrorKind, Location, QueryRows, Result, ScanReport, Session, Table, TableRef};
 use tokio::runtime::Runtime;
 
 use crate::context::context;
@@ -88,8 +91,38 @@ impl Prepared {
         Ok(Prepared { context: prepared, tables, statement, output, summaries })
     }
 
-    fn failed(&self, error: datafusion::common::DataFusionError) -> Error {
+    fn failed(&self, error: DataFusionError) -> Error {
         translate(error, &|name| self.output.spelling(name))
+    }
+
+    /// The context in which it is planned.
+    pub(crate) fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// The plan before anything is chosen, and what its columns are called.
+    ///
+    /// # Errors
+    /// Usage with Spark's class for a query that means nothing.
+    pub(crate) fn logical(&self) -> Result<(Vec<String>, LogicalPlan)> {
+        let logical = plan(&self.context.state(), &self.tables, self.statement.clone()).map_err(|e| self.failed(e))?;
+        let columns: Vec<String> = logical.schema().fields().iter().map(|f| f.name().clone()).collect();
+        Ok((self.output.shown(&columns), logical))
+    }
+
+    /// A plan that was made from it, with its files chosen.
+    ///
+    /// # Errors
+    /// As [`Prepared::plan`].
+    pub(crate) fn physical(&self, runtime: &Runtime, logical: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        let state = self.context.state();
+        runtime.block_on(state.create_physical_plan(logical)).map_err(|e| self.failed(e))
+    }
+
+    /// True if a plan of it reads the table at `root`.
+    pub(crate) fn reads(&self, root: &Location) -> bool {
+        let root = root.to_string();
+        self.summaries.all().iter().any(|summary| summary.report.table == root)
     }
 
     /// The plan, with its files chosen.
@@ -97,17 +130,24 @@ impl Prepared {
     /// # Errors
     /// Usage with Spark's class for a query that means nothing, those of reading metadata.
     pub(crate) fn plan(self, runtime: &Runtime) -> Result<Planned> {
-        let planned = runtime.block_on(async {
-            let state = self.context.state();
-            let logical = plan(&state, &self.tables, self.statement.clone())?;
-            let columns: Vec<String> = logical.schema().fields().iter().map(|f| f.name().clone()).collect();
-            let physical = state.create_physical_plan(&logical).await?;
-            Ok((columns, physical))
-        });
-        let (columns, physical) = planned.map_err(|e| self.failed(e))?;
-        let columns = self.output.shown(&columns);
+        let (columns, logical) = self.logical()?;
+        let physical = self.physical(runtime, &logical)?;
         Ok(Planned { prepared: self, physical, columns })
     }
+}
+
+/// The plan of a query over `tables`, by the names that they have there; each of its columns says what it is called.
+///
+/// # Errors
+/// As [`Prepared::logical`].
+pub(crate) fn plan_text(context: &SessionContext, tables: &Tables, text: &str) -> Result<LogicalPlan> {
+    let parsed = parse(text)?;
+    let Kind::Query(query) = &parsed.kind else { return Err(Error::internal("a rule of a table is no query")) };
+    let mut query = (**query).clone();
+    translate_functions(&mut query)?;
+    type_literals(&mut query);
+    let statement = Statement::Query(Box::new(query));
+    plan(&context.state(), tables, statement).map_err(|e| translate(e, &str::to_owned))
 }
 
 struct Opened<'a> {
@@ -192,6 +232,21 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
+    /// What is run.
+    pub(crate) fn physical(&self) -> Arc<dyn ExecutionPlan> {
+        Arc::clone(&self.physical)
+    }
+
+    /// What it is run with.
+    pub(crate) fn task_ctx(&self) -> Arc<TaskContext> {
+        self.prepared.context.task_ctx()
+    }
+
+    /// What a failure says to the user.
+    pub(crate) fn failed(&self, error: DataFusionError) -> Error {
+        self.prepared.failed(error)
+    }
+
     /// What its scans skip and read.
     pub(crate) fn summaries(&self) -> Vec<ScanSummary> {
         self.prepared.summaries.all()

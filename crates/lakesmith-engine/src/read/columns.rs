@@ -124,7 +124,7 @@ fn hidden(table: &Table) -> Vec<(&'static str, String, Option<i32>)> {
 }
 
 /// A column as queries see it. Whatever the table promises, files of other writers may hold nulls.
-fn arrow_field(field: &Field) -> Result<ArrowField> {
+pub(crate) fn arrow_field(field: &Field) -> Result<ArrowField> {
     let data_type = arrow_type(&field.data_type).map_err(|e| e.with("column", &field.name))?;
     Ok(named(field, &field.name.to_lowercase(), data_type))
 }

@@ -18,7 +18,7 @@ mod source;
 mod summary;
 mod whole;
 
-pub(crate) use columns::VARIANT;
+pub(crate) use columns::{VARIANT, arrow_field};
 pub(crate) use provider::{LakeTable, METADATA};
 pub(crate) use scan::storage_url;
 pub(crate) use summary::{ScanSummary, Summaries};

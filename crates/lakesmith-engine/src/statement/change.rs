@@ -3,7 +3,9 @@
 //! # Source
 //! Spark `SqlBaseParser.g4`, `insertInto`, `deleteFromTable`.
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, TableAlias};
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, TableAlias, Visit as _, Visitor};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -79,11 +81,25 @@ pub(crate) struct Condition {
 
 /// The table that a name or a path stands for.
 pub(crate) fn table_ref(name: &ObjectName) -> TableRef {
-    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident().map(|ident| ident.value.clone())).collect();
+    let parts: Vec<String> =
+        name.0.iter().filter_map(|part| part.as_ident().map(|ident| ident.value.clone())).collect();
     match parts.as_slice() {
         [format, path] if format == "delta" => TableRef::Path(path.clone()),
         _ => TableRef::Name(parts),
     }
+}
+
+/// True if there is a query inside of the expression.
+pub(crate) fn has_subquery(expr: &Expr) -> bool {
+    struct Queries;
+    impl Visitor for Queries {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    expr.visit(&mut Queries).is_break()
 }
 
 /// Parses INSERT and DELETE; `None` if the statement is another one. `text` is that of the tokens.
@@ -103,13 +119,13 @@ pub(super) fn parse_change(parser: &mut Parser<'_>, text: &str) -> Result<Option
 
 fn insert(parser: &mut Parser<'_>, text: &str) -> Result<Insert, ParserError> {
     let mut rows_before = if parser.parse_keyword(Keyword::OVERWRITE) {
-        parser.parse_keyword(Keyword::INTO);
+        let _ = parser.parse_keyword(Keyword::INTO);
         RowsBefore::Go
     } else {
         parser.expect_keyword(Keyword::INTO)?;
         RowsBefore::Stay
     };
-    parser.parse_keyword(Keyword::TABLE);
+    let _ = parser.parse_keyword(Keyword::TABLE);
     let table = parser.parse_object_name(false)?;
     let mut partition = Vec::new();
     if parser.parse_keyword(Keyword::PARTITION) {
@@ -174,16 +190,18 @@ fn offset(text: &str, line: u64, column: u64) -> usize {
 /// outermost would.
 pub(super) fn file_hint(comment: &str) -> Option<Files> {
     let hints = comment.trim_start().strip_prefix('+')?;
-    hints.split(')').filter_map(|hint| {
-        let (name, arguments) = hint.split_once('(')?;
-        let count = arguments.split(',').next()?.trim().parse::<usize>().ok().filter(|count| *count > 0)?;
-        match name.trim_start_matches([',', ' ', '\n', '\t']).trim().to_ascii_uppercase().as_str() {
-            "REPARTITION" | "REBALANCE" => Some(Files::Exactly(count)),
-            "COALESCE" => Some(Files::AtMost(count)),
-            _ => None,
-        }
-    })
-    .next()
+    hints
+        .split(')')
+        .filter_map(|hint| {
+            let (name, arguments) = hint.split_once('(')?;
+            let count = arguments.split(',').next()?.trim().parse::<usize>().ok().filter(|count| *count > 0)?;
+            match name.trim_start_matches([',', ' ', '\n', '\t']).trim().to_ascii_uppercase().as_str() {
+                "REPARTITION" | "REBALANCE" => Some(Files::Exactly(count)),
+                "COALESCE" => Some(Files::AtMost(count)),
+                _ => None,
+            }
+        })
+        .next()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //!      ─names, joins─> columns named and shown ─functions, literals─> plan
 //! ```
 
+mod change;
 mod dialect;
 mod functions;
 mod joins;
@@ -17,11 +18,12 @@ mod scope;
 mod spelling;
 mod tokens;
 
+pub(crate) use change::{Change, Delete, Files, Insert, RowsBefore, has_subquery, table_ref};
 pub(crate) use functions::translate_functions;
 pub(crate) use joins::settle_columns;
 pub(crate) use literals::type_literals;
 pub(crate) use names::{Output, name_outputs};
-pub(crate) use parse::{Explain, Kind, Parsed, parse, parse_at};
+pub(crate) use parse::{Explain, Kind, Parsed, parse, parse_at, parse_expression};
 pub(crate) use relations::{Relation, Relations, Source, View, mentions};
 pub(crate) use scope::OpenedColumns;
 pub(crate) use spelling::ELSEWHERE;

@@ -1,10 +1,11 @@
 //! Text to tree, with the place of every mistake.
 
-use datafusion::sql::sqlparser::ast::{CreateView, Query, Statement};
+use datafusion::sql::sqlparser::ast::{CreateView, Expr, Query, SelectItem, SetExpr, Statement};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Location as Place, Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Location as Place, Token, TokenWithSpan, Tokenizer, Whitespace};
 use lakesmith::{Error, Result};
 
+use super::change::{Change, Files, Insert, file_hint, parse_change};
 use super::dialect::SparkDialect;
 use super::spelling::Places;
 use super::tokens::{check_depth, join_suffixes, read_strings};
@@ -33,6 +34,8 @@ pub(crate) enum Kind {
     CreateView(Box<CreateView>),
     /// DROP VIEW; the name, and whether it may be missing.
     DropView(String, bool),
+    /// A change of a table's rows.
+    Change(Change),
 }
 
 /// A statement.
@@ -63,6 +66,7 @@ pub(crate) fn parse_at(text: &str, lines: u64) -> Result<Parsed> {
         .with_unescape(false)
         .tokenize_with_location()
         .map_err(|e| syntax_error(&e.message, e.location.line, e.location.column))?;
+    let files = hinted_files(&tokens);
     check_depth(&tokens)?;
     read_strings(&mut tokens)?;
     for token in &mut tokens {
@@ -73,12 +77,16 @@ pub(crate) fn parse_at(text: &str, lines: u64) -> Result<Parsed> {
     let spelled = fold_names(&mut tokens);
     let explain = take_explain(&mut tokens);
     let mut parser = Parser::new(&SparkDialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
-    let statement = parser.parse_statement().map_err(|e| parser_error(e, text))?;
-    let rest = parser.peek_token();
-    if rest.token != Token::EOF {
-        let (line, column) = (rest.span.start.line, rest.span.start.column);
-        return Err(syntax_error(&format!("expected the end of the statement, found '{}'", rest.token), line, column));
+    if let Some(change) = parse_change(&mut parser, text).map_err(|e| parser_error(e, text))? {
+        at_end(&parser)?;
+        let change = match change {
+            Change::Insert(insert) => Change::Insert(Box::new(Insert { files, ..*insert })),
+            other => other,
+        };
+        return Ok(Parsed { kind: Kind::Change(change), explain, spelled });
     }
+    let statement = parser.parse_statement().map_err(|e| parser_error(e, text))?;
+    at_end(&parser)?;
     let kind = match statement {
         Statement::Query(query) => Kind::Query(query),
         Statement::CreateView(view) if view.temporary => Kind::CreateView(Box::new(view)),
@@ -95,7 +103,7 @@ pub(crate) fn parse_at(text: &str, lines: u64) -> Result<Parsed> {
             let word: String = other.to_string().split_whitespace().take(2).collect::<Vec<_>>().join(" ");
             return Err(Error::unsupported(format!(
                 "the query engine does not run {word} …; it runs SELECT, WITH, VALUES, \
-                 EXPLAIN and CREATE TEMPORARY VIEW"
+                 INSERT, DELETE, EXPLAIN and CREATE TEMPORARY VIEW"
             ))
             .class("UNSUPPORTED_FEATURE"));
         }
@@ -104,6 +112,39 @@ pub(crate) fn parse_at(text: &str, lines: u64) -> Result<Parsed> {
         return Err(Error::unsupported("EXPLAIN explains queries alone; nothing was done").class("UNSUPPORTED_FEATURE"));
     }
     Ok(Parsed { kind, explain, spelled })
+}
+
+/// Parses one expression, as a table's own texts hold them.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_expression(text: &str) -> Result<Expr> {
+    let parsed = parse(&format!("SELECT {text}"))?;
+    let Kind::Query(query) = parsed.kind else { return Err(Error::internal("an expression is no query")) };
+    match *query.body {
+        SetExpr::Select(mut select) => match select.projection.pop() {
+            Some(SelectItem::UnnamedExpr(expr)) if select.projection.is_empty() => Ok(expr),
+            _ => Err(Error::usage(format!("'{text}' is not one expression")).class("PARSE_SYNTAX_ERROR")),
+        },
+        _ => Err(Error::usage(format!("'{text}' is not one expression")).class("PARSE_SYNTAX_ERROR")),
+    }
+}
+
+/// What hints say of files.
+fn hinted_files(tokens: &[TokenWithSpan]) -> Option<Files> {
+    tokens.iter().find_map(|token| match &token.token {
+        Token::Whitespace(Whitespace::MultiLineComment(comment)) => file_hint(comment),
+        _ => None,
+    })
+}
+
+fn at_end(parser: &Parser<'_>) -> Result<()> {
+    let rest = parser.peek_token();
+    if rest.token == Token::EOF {
+        return Ok(());
+    }
+    let (line, column) = (rest.span.start.line, rest.span.start.column);
+    Err(syntax_error(&format!("expected the end of the statement, found '{}'", rest.token), line, column))
 }
 
 /// Puts names in lower case and keeps how they were spelled.

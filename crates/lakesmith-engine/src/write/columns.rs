@@ -25,7 +25,12 @@ pub(super) enum Given {
 ///
 /// # Errors
 /// Usage with Spark's classes for columns that are not the table's, are named twice, or are too many or too few.
-pub(super) fn assign(change: &RowChange<'_>, rules: &RowRules, insert: &Insert, source: &[String]) -> Result<Vec<Given>> {
+pub(super) fn assign(
+    change: &RowChange<'_>,
+    rules: &RowRules,
+    insert: &Insert,
+    source: &[String],
+) -> Result<Vec<Given>> {
     let fields = &change.schema().fields;
     let place = |name: &str| {
         let found = fields.iter().position(|f| f.name.to_lowercase() == name.to_lowercase());

@@ -17,13 +17,17 @@ use serde_json::Value as Json;
 use super::Running;
 use crate::query::Prepared;
 use crate::read::METADATA;
-use crate::statement::{Delete, Kind, has_subquery, parse, table_ref};
+use crate::statement::{Delete, ELSEWHERE, Kind, has_subquery, parse_at, table_ref};
 
 /// Runs the statement.
 ///
 /// # Errors
 /// Usage with Spark's classes for a condition that means nothing, conflicts, those of the storage.
-pub(crate) fn delete(running: Running<'_>, delete: &Delete, each: &mut dyn FnMut(QueryRows) -> Result<()>) -> Result<()> {
+pub(crate) fn delete(
+    running: Running<'_>,
+    delete: &Delete,
+    each: &mut dyn FnMut(QueryRows) -> Result<()>,
+) -> Result<()> {
     let session = running.session;
     let root = session.resolve(&table_ref(&delete.table))?;
     let table = session.open_table(&root, TimeTravel::Latest)?;
@@ -56,9 +60,10 @@ pub(super) fn rows_that_meet(
     alias: Option<&TableAlias>,
     condition: &Sql,
 ) -> Result<Vec<MarkedFile>> {
-    let Running { session, runtime, views, .. } = running;
+    let Running { session, runtime, views, parsed: statement } = running;
     let text = format!("SELECT {METADATA}.file_path AS f, {METADATA}.row_index AS r FROM t WHERE true");
-    let parsed = parse(&text)?;
+    // Its own names must not be taken for names of the statement, which are known by their places.
+    let parsed = parse_at(&text, ELSEWHERE)?;
     let Kind::Query(template) = &parsed.kind else { return Err(Error::internal("a query is none")) };
     let mut query: Ast = (**template).clone();
     let SetExpr::Select(select) = &mut *query.body else { return Err(Error::internal("a query is no SELECT")) };
@@ -72,7 +77,7 @@ pub(super) fn rows_that_meet(
         }
     }
     let files = change.files_by_path()?;
-    let prepared = Prepared::new(session, runtime, views, &mut query, &parsed)?;
+    let prepared = Prepared::new(session, runtime, views, &mut query, statement)?;
     let planned = prepared.plan(runtime)?;
     let mut found: HashMap<FileId, DeletionVector> = HashMap::new();
     runtime.block_on(async {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields};
+use datafusion::catalog::TableProvider;
 use datafusion::common::Result as PlanResult;
 use datafusion::datasource::ViewTable;
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
@@ -10,10 +11,11 @@ use datafusion::prelude::SessionContext;
 use lakesmith::{Error, Result, RowChange, RowRules, TextLength};
 
 use super::columns::Given;
+use crate::planner::Tables;
+use crate::query::plan_text;
 use crate::read::arrow_field;
-use crate::statement::plan_text;
 
-/// Prefix of the relations that hold rows on their way.
+/// What rows on their way are called.
 const ROWS: &str = "__lakesmith_new_rows";
 
 /// A condition of the rows, as a column behind the table's own.
@@ -45,7 +47,7 @@ pub(super) struct Filled {
 }
 
 /// Plans the rows that `source` gives as rows of the table of `change`. `replaced`: a condition that each must meet.
-pub(super) async fn fill(
+pub(super) fn fill(
     context: &SessionContext,
     change: &RowChange<'_>,
     rules: &RowRules,
@@ -55,10 +57,8 @@ pub(super) async fn fill(
 ) -> Result<Filled> {
     let failed = |e| crate::failure::translate(e, &str::to_owned);
     let fields = &change.schema().fields;
-    let types: Vec<DataType> = fields
-        .iter()
-        .map(|field| Ok(arrow_field(field)?.data_type().clone()))
-        .collect::<Result<_>>()?;
+    let types: Vec<DataType> =
+        fields.iter().map(|field| Ok(arrow_field(field)?.data_type().clone())).collect::<Result<_>>()?;
     // Values that were given, and constants.
     let columns = source.schema().columns();
     let numbered = columns.into_iter().enumerate().map(|(i, c)| Expr::Column(c).alias(format!("c{i}")));
@@ -72,7 +72,7 @@ pub(super) async fn fill(
     let places: Vec<usize> = items.iter().map(|(place, _)| *place).collect();
     let list: Vec<String> =
         items.iter().map(|(place, sql)| format!("{sql} AS {}", quoted(&fields[*place].name))).collect();
-    let known = step(context, 0, source, &list.join(", ")).await?;
+    let known = step(context, source, &list.join(", "))?;
     let known = cast(known, &places.iter().map(|p| types[*p].clone()).collect::<Vec<_>>()).map_err(failed)?;
     // Values that follow from them.
     let list: Vec<String> = given
@@ -91,15 +91,17 @@ pub(super) async fn fill(
             }
         })
         .collect();
-    let whole = step(context, 1, known, &list.join(", ")).await?;
+    let whole = step(context, known, &list.join(", "))?;
     let whole = cast(whole, &types).map_err(failed)?;
     let checks = checks(change, rules, given, replaced);
     if checks.is_empty() {
         return Ok(Filled { plan: whole, checks });
     }
     let mut list: Vec<String> = fields.iter().map(|f| quoted(&f.name)).collect();
-    list.extend(checks.iter().enumerate().map(|(i, check)| format!("coalesce(({}), false) AS `{ROWS}_{i}`", check.sql)));
-    let plan = step(context, 2, whole, &list.join(", ")).await?;
+    list.extend(
+        checks.iter().enumerate().map(|(i, check)| format!("coalesce(({}), false) AS `{ROWS}_{i}`", check.sql)),
+    );
+    let plan = step(context, whole, &list.join(", "))?;
     Ok(Filled { plan, checks })
 }
 
@@ -110,7 +112,10 @@ fn checks(change: &RowChange<'_>, rules: &RowRules, given: &[Given], replaced: O
         rules.checks.iter().map(|check| constraint(check.name.clone(), check.sql.clone())).collect();
     for (place, sql) in &rules.generated {
         if !matches!(given[*place], Given::Generated(_)) {
-            checks.push(constraint("Generated Column".to_owned(), format!("{} <=> ({sql})", quoted(&fields[*place].name))));
+            checks.push(constraint(
+                "Generated Column".to_owned(),
+                format!("{} <=> ({sql})", quoted(&fields[*place].name)),
+            ));
         }
     }
     for (place, length) in &rules.lengths {
@@ -122,17 +127,19 @@ fn checks(change: &RowChange<'_>, rules: &RowRules, given: &[Given], replaced: O
             kind: Kind::Length(n),
         });
     }
-    checks.extend(replaced.map(|sql| Check { name: "REPLACE WHERE".to_owned(), sql: sql.to_owned(), kind: Kind::Replaced }));
+    checks.extend(replaced.map(|sql| Check {
+        name: "REPLACE WHERE".to_owned(),
+        sql: sql.to_owned(),
+        kind: Kind::Replaced,
+    }));
     checks
 }
 
 /// `SELECT list` over the rows.
-async fn step(context: &SessionContext, number: usize, rows: LogicalPlan, list: &str) -> Result<LogicalPlan> {
-    let name = format!("{ROWS}_{number}");
-    let failed = |e| crate::failure::translate(e, &str::to_owned);
-    context.deregister_table(&name).map_err(failed)?;
-    context.register_table(&name, Arc::new(ViewTable::new(rows, None))).map_err(failed)?;
-    plan_text(context, &format!("SELECT {list} FROM `{name}`")).await
+fn step(context: &SessionContext, rows: LogicalPlan, list: &str) -> Result<LogicalPlan> {
+    let rows: Arc<dyn TableProvider> = Arc::new(ViewTable::new(rows, None));
+    let tables = Tables::from([(ROWS.to_owned(), rows)]);
+    plan_text(context, &tables, &format!("SELECT {list} FROM `{ROWS}`"))
 }
 
 /// The columns of `plan` in these types.

@@ -33,13 +33,13 @@ pub(crate) fn insert(running: Running<'_>, insert: &Insert) -> Result<()> {
     let mut source = (*insert.source).clone();
     put_defaults(&mut source.body, &change, &rules, insert);
     let prepared = Prepared::new(session, runtime, views, &mut source, parsed)?;
-    let (names, logical) = prepared.logical(runtime)?;
+    let (names, logical) = prepared.logical()?;
     let given = assign(&change, &rules, insert, &names)?;
     let condition = match &insert.rows_before {
         RowsBefore::GoWhere(condition) => Some(condition.text.as_str()),
         RowsBefore::Stay | RowsBefore::Go => None,
     };
-    let filled = runtime.block_on(fill(prepared.context(), &change, &rules, logical, &given, condition))?;
+    let filled = fill(prepared.context(), &change, &rules, logical, &given, condition)?;
     let physical = prepared.physical(runtime, &filled.plan)?;
     let reads_itself = prepared.reads(&root);
     let (physical, writers, spread) = laid_out(&change, physical, insert.files)?;

@@ -17,11 +17,10 @@ pub(crate) use insert::insert;
 
 use std::collections::HashMap;
 
-use datafusion::sql::sqlparser::ast::Query as Ast;
 use lakesmith::Session;
 use tokio::runtime::Runtime;
 
-use crate::statement::Parsed;
+use crate::statement::{Parsed, View};
 
 /// What a statement is run with.
 #[derive(Clone, Copy)]
@@ -29,6 +28,6 @@ pub(crate) struct Running<'a> {
     pub session: &'a Session,
     pub runtime: &'a Runtime,
     /// Temporary views by name.
-    pub views: &'a HashMap<String, Ast>,
+    pub views: &'a HashMap<String, View>,
     pub parsed: &'a Parsed,
 }

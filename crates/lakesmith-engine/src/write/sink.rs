@@ -46,7 +46,10 @@ pub(super) fn write(
             match thread.join() {
                 Ok(Ok(written)) => files.extend(written),
                 Ok(Err(error)) => failed = failed.or(Some(error)),
-                Err(_) => failed = failed.or(Some(Error::internal("a thread that wrote rows broke off; nothing is committed"))),
+                Err(_) => {
+                    failed =
+                        failed.or(Some(Error::internal("a thread that wrote rows broke off; nothing is committed")))
+                }
             }
         }
         // A writer that failed is why the rest could not be fed.

@@ -3,7 +3,7 @@
 //! # Source
 //! Delta Spark `DeltaOperations.Write`, `DeltaOperations.Delete`, `DeleteCommand`, `WriteIntoDelta`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::ops::json_text;
 use lakesmith_core::predicate::{BinaryOp, Expr, bind_partition_predicate};
@@ -57,6 +57,41 @@ impl RowChange<'_> {
             .class("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES")
             .with("constraint", name)
             .with("table", &self.root)
+    }
+
+    /// The error for a new row that a condition says is not among those that it replaces.
+    pub fn not_replaced(&self, sql: &str, values: &[(String, String)]) -> Error {
+        let values: Vec<String> = values.iter().map(|(column, value)| format!(" - {column} : {value}")).collect();
+        Error::usage(format!(
+            "Written data does not conform to partial table overwrite condition or constraint '{sql}'.\n{}",
+            values.join("\n")
+        ))
+        .class("DELTA_REPLACE_WHERE_MISMATCH")
+        .with("table", &self.root)
+    }
+
+    /// The error for a condition that asks other tables.
+    pub fn no_subquery(&self, sql: &str) -> Error {
+        Error::unsupported(format!("Subqueries are not supported in the DELETE (condition = {sql})."))
+            .class("DELTA_UNSUPPORTED_SUBQUERY")
+            .with("table", &self.root)
+    }
+
+    /// Checks that rows may leave the table.
+    ///
+    /// # Errors
+    /// Usage (`DELTA_CANNOT_MODIFY_APPEND_ONLY`).
+    pub fn check_takes_deletes(&self) -> Result<()> {
+        lakesmith_delta::check_takes_deletes(&self.base).map_err(|e| e.with("table", &self.root))
+    }
+
+    /// The table's files by their paths as queries tell them (`file:///…`).
+    ///
+    /// # Errors
+    /// Corrupt or Unsupported for a path that names no place we know.
+    pub fn files_by_path(&self) -> Result<HashMap<String, FileId>> {
+        let files = self.base.state.files.iter();
+        files.map(|file| Ok((self.root.resolve(file.path)?.to_url().to_string(), file.id))).collect()
     }
 
     /// The error for another number of columns than the table has.
