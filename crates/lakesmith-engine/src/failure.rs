@@ -209,6 +209,7 @@ fn plan(message: &str) -> Error {
         ("Cannot coerce", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
         ("Cannot infer common argument type", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
         ("Error during planning: Failed to coerce", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+        ("non-boolean predicate", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"),
         ("coerce", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
         ("requires exactly", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
     ]

@@ -36,10 +36,9 @@ pub(super) fn assign(
         let found = fields.iter().position(|f| f.name.to_lowercase() == name.to_lowercase());
         found.ok_or_else(|| unknown(name, fields))
     };
-    // Columns of PARTITION (…): those with a value are not in the rows, the others are the rows' last ones.
+    // Columns of PARTITION (…) with a value are not in the rows; the others stand there where the table has them.
     let state = change.state();
     let mut fixed: Vec<(usize, String)> = Vec::new();
-    let mut dynamic: Vec<usize> = Vec::new();
     for (column, value) in &insert.partition {
         let at = place(&column.value)?;
         if !state.partition_columns.iter().any(|p| p.eq_ignore_ascii_case(&column.value)) {
@@ -50,18 +49,14 @@ pub(super) fn assign(
             .class("NON_PARTITION_COLUMN")
             .with("column", &fields[at].name));
         }
-        match value {
-            Some(value) => fixed.push((at, value.to_string())),
-            None => dynamic.push(at),
-        }
+        fixed.extend(value.as_ref().map(|value| (at, value.to_string())));
     }
     let named: Vec<usize> = match (&insert.columns, insert.by_name) {
         (Some(columns), _) => columns.iter().map(|c| place(&c.value)).collect::<Result<_>>()?,
         (None, true) => source.iter().map(|name| place(name)).collect::<Result<_>>()?,
         (None, false) => {
-            let is_left = |at: &usize| !fixed.iter().any(|(f, _)| f == at) && !dynamic.contains(at);
+            let is_left = |at: &usize| !fixed.iter().any(|(f, _)| f == at);
             let mut order: Vec<usize> = (0..fields.len()).filter(is_left).collect();
-            order.extend(&dynamic);
             // What a table computes by itself need not be given.
             let own = |at: &usize| rules.generated.iter().any(|(place, _)| place == at);
             if source.len() < order.len() && order.len() - order.iter().filter(|at| own(at)).count() == source.len() {

@@ -15,7 +15,7 @@ use lakesmith::{Replaced, Result, RowChange, RowRules};
 use super::columns::{Given, assign};
 use super::fill::{check_identity, fill};
 use super::spread::Spread;
-use super::{Running, delete, sink};
+use super::{Running, delete, in_insert, sink};
 use crate::query::Prepared;
 use crate::statement::{Files, Insert, RowsBefore, table_ref};
 
@@ -40,7 +40,7 @@ pub(crate) fn insert(running: Running<'_>, insert: &Insert) -> Result<()> {
         RowsBefore::Stay | RowsBefore::Go => None,
     };
     let filled = fill(prepared.context(), &change, &rules, logical, &given, condition)?;
-    let physical = prepared.physical(runtime, &filled.plan)?;
+    let physical = prepared.physical(runtime, &filled.plan).map_err(in_insert)?;
     let reads_itself = prepared.reads(&root);
     let (physical, writers, spread) = laid_out(&change, physical, insert.files)?;
     let task = prepared.context().task_ctx();

@@ -17,7 +17,7 @@ pub(crate) use insert::insert;
 
 use std::collections::HashMap;
 
-use lakesmith::Session;
+use lakesmith::{Error, Session};
 use tokio::runtime::Runtime;
 
 use crate::statement::{Parsed, View};
@@ -30,4 +30,9 @@ pub(crate) struct Running<'a> {
     /// Temporary views by name.
     pub views: &'a HashMap<String, View>,
     pub parsed: &'a Parsed,
+}
+
+/// A value that does not fit its column has a class of its own in Spark.
+fn in_insert(error: Error) -> Error {
+    if error.class_name() == "CAST_OVERFLOW" { error.class("CAST_OVERFLOW_IN_TABLE_INSERT") } else { error }
 }

@@ -14,6 +14,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
 use super::fill::{Check, Kind};
+use super::in_insert;
 use super::spread::{Spread, in_turn};
 
 /// Batches that may wait for a writer.
@@ -55,7 +56,7 @@ pub(super) fn write(
         // A writer that failed is why the rest could not be fed.
         match (failed, fed) {
             (Some(error), _) => Err(error),
-            (None, Err(error)) => Err(crate::failure::translate(error, &str::to_owned)),
+            (None, Err(error)) => Err(in_insert(crate::failure::translate(error, &str::to_owned))),
             (None, Ok(false)) => Err(Error::internal("rows found no writer; nothing is committed")),
             (None, Ok(true)) => Ok(files),
         }
@@ -111,6 +112,9 @@ fn take(
 ) -> Result<Vec<NewFile>> {
     while let Some(batch) = batches.blocking_recv() {
         let columns = batch.num_columns() - checks.len();
+        let rows = batch.project(&(0..columns).collect::<Vec<_>>());
+        let rows = rows.map_err(|e| Error::internal("rows have lost their columns").caused_by(e))?;
+        writer.check(&rows)?;
         for (check, column) in checks.iter().zip(&batch.columns()[columns..]) {
             let held = column.as_boolean();
             if held.true_count() < held.len() {
@@ -118,8 +122,7 @@ fn take(
                 return Err(broken(change, check, &batch, row));
             }
         }
-        let rows = batch.project(&(0..columns).collect::<Vec<_>>());
-        writer.write(&rows.map_err(|e| Error::internal("rows have lost their columns").caused_by(e))?)?;
+        writer.write(&rows)?;
     }
     writer.finish()
 }

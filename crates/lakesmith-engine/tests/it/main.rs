@@ -4,6 +4,7 @@
 
 mod asking;
 mod broken;
+mod changing;
 mod columns;
 mod crafted;
 mod decimals;

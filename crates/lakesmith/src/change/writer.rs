@@ -50,15 +50,23 @@ impl RowWriter {
         })
     }
 
+    /// Checks rows for nulls where the table takes none; the columns as [`RowWriter::write`] has them.
+    ///
+    /// # Errors
+    /// Usage (`DELTA_NOT_NULL_CONSTRAINT_VIOLATED`) with the column.
+    pub fn check(&self, batch: &RecordBatch) -> Result<()> {
+        nulls::check(&self.table.state.schema.fields, batch)
+    }
+
     /// Appends rows; the columns are the table's, in its order, in the types of Arrow that stand for theirs.
     ///
     /// # Errors
-    /// Usage (`DELTA_NOT_NULL_CONSTRAINT_VIOLATED`), Cancelled, those of the storage.
+    /// As [`RowWriter::check`]; Cancelled, those of the storage.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        nulls::check(&self.table.state.schema.fields, batch)?;
+        self.check(batch)?;
         if self.partitioned.is_empty() {
             return self.append(PartitionTuple::default(), batch);
         }
