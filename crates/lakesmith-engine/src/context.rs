@@ -19,6 +19,7 @@ use object_store::memory::InMemory;
 
 use crate::read::storage_url;
 use crate::spark::{GuardFilters, GuardJoins, Range, SparkCommonTypes, SparkMeaning, SparkOperators, SparkTypes};
+use crate::text_operands::{TextInExpressions, TextInOperators};
 
 /// Consumers of memory that a failure names.
 const CONSUMERS_NAMED: usize = 5;
@@ -59,6 +60,7 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
         runtime.register_object_store(storage_url()?.as_ref(), Arc::new(InMemory::new()));
         let mut rules = Analyzer::new().rules;
         rules.insert(0, Arc::new(SparkCommonTypes));
+        rules.insert(0, Arc::new(TextInExpressions));
         rules.push(Arc::new(SparkMeaning));
         let mut optimizers: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Vec::new();
         for rule in Optimizer::new().rules {
@@ -85,12 +87,15 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
             .with_physical_optimizer_rules(physical.collect())
             .with_type_planner(Arc::new(SparkTypes))
             .build();
-        let planners = std::iter::once(Arc::new(SparkOperators) as Arc<dyn ExprPlanner>);
-        let planners = planners.chain(state.expr_planners().to_vec()).collect();
+        let first: [Arc<dyn ExprPlanner>; 2] = [Arc::new(TextInOperators), Arc::new(SparkOperators)];
+        let planners = first.into_iter().chain(state.expr_planners().to_vec()).collect();
         state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners).build();
         let context = SessionContext::new_with_state(state);
         // Spark's mean of decimals is one; the function that goes by its name gives a DOUBLE.
         context.register_udaf(avg_udaf().as_ref().clone());
+        for function in crate::functions::all() {
+            context.register_udf(function.as_ref().clone());
+        }
         context.register_udtf("range", Arc::new(Range));
         Ok(context)
     };

@@ -201,6 +201,10 @@ fn schema(error: &SchemaError, spelling: &dyn Fn(&str) -> String) -> Error {
 
 fn plan(message: &str) -> Error {
     let line = first_line(message);
+    let field = line.strip_suffix(" not found in struct").and_then(|before| before.rsplit_once("Field "));
+    if let Some((_, field)) = field {
+        return Error::usage(format!("no such struct field `{field}`")).class("FIELD_NOT_FOUND").with("field", field);
+    }
     let class = [
         ("Invalid function", "UNRESOLVED_ROUTINE"),
         ("not found", "TABLE_OR_VIEW_NOT_FOUND"),

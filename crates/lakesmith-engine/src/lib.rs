@@ -13,12 +13,14 @@ mod engine;
 mod explain;
 mod failure;
 mod files;
+mod functions;
 mod planner;
 mod query;
 mod read;
 mod rows;
 mod spark;
 mod statement;
+mod text_operands;
 mod wall_clock;
 mod write;
 

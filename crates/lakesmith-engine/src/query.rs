@@ -23,7 +23,7 @@ use crate::failure::translate;
 use crate::planner::{Tables, plan};
 use crate::read::{LakeTable, METADATA, ScanSummary, Summaries};
 use crate::statement::{
-    Kind, OpenedColumns, Output, Parsed, Relation, Relations, Source, View, mentions, name_outputs, parse,
+    Kind, OpenedColumns, Output, Parsed, Places, Relation, Relations, Source, View, mentions, name_outputs, parse,
     settle_columns, translate_functions, type_literals,
 };
 use crate::{explain, files, rows};
@@ -36,6 +36,7 @@ pub(crate) struct Prepared {
     context: SessionContext,
     tables: Tables,
     statement: Statement,
+    places: Places,
     output: Output,
     summaries: Summaries,
 }
@@ -88,11 +89,21 @@ impl Prepared {
         translate_functions(query)?;
         type_literals(query);
         let statement = Statement::Query(Box::new(query.clone()));
-        Ok(Prepared { context: prepared, tables, statement, output, summaries })
+        Ok(Prepared { context: prepared, tables, statement, places: parsed.spelled.clone(), output, summaries })
     }
 
     fn failed(&self, error: DataFusionError) -> Error {
-        translate(error, &|name| self.output.spelling(name))
+        let error = translate(error, &|name| self.output.spelling(name));
+        // DataFusion does not tell where a field of a struct is asked for.
+        let field = match error.context_value("field") {
+            Some(field) if error.context_value("line").is_none() => field.to_owned(),
+            _ => return error,
+        };
+        let place = self.places.iter().filter(|(_, spelling)| spelling.to_lowercase() == field).map(|(place, _)| place);
+        match place.min() {
+            Some((line, column)) => error.with("line", line).with("position", column.saturating_sub(1)),
+            None => error,
+        }
     }
 
     /// The context in which it is planned.

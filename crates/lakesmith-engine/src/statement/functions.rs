@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Value,
-    VisitMut as _, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, Query, UnaryOperator, Value, VisitMut as _, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
@@ -29,13 +29,15 @@ const RENAMED: [(&str, &str); 12] = [
 ];
 
 /// Names for expressions over the arguments.
-const EXPRESSIONS: [(&str, &str); 43] = [
+const EXPRESSIONS: [(&str, &str); 45] = [
     ("array_position", "(CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN coalesce(array_position($1, $2), 0) END)"),
     ("array_sort", "array_sort($1, 'ASC', 'NULLS LAST')"),
     ("log", "ln($1)"),
     ("median", "median(CAST($1 AS DOUBLE))"),
     ("regexp_replace", "regexp_replace($1, $2, $3, 'g')"),
     ("sort_array", "array_sort($1, 'ASC', 'NULLS FIRST')"),
+    ("date_format", "date_format(CAST($1 AS TIMESTAMP), $2)"),
+    ("percentile", "percentile_cont(CAST($1 AS DOUBLE), $2)"),
     ("to_date", "CAST($1 AS DATE)"),
     ("to_timestamp", "CAST($1 AS TIMESTAMP)"),
     ("unix_seconds", "CAST($1 AS BIGINT)"),
@@ -77,8 +79,7 @@ const EXPRESSIONS: [(&str, &str); 43] = [
 
 /// Functions that take a pattern of Java's, which DataFusion would read as another one; and how many arguments they have
 /// without it.
-const PATTERNS: [(&str, usize); 8] = [
-    ("date_format", 1),
+const PATTERNS: [(&str, usize); 7] = [
     ("from_unixtime", 0),
     ("to_char", 1),
     ("to_date", 1),
@@ -105,7 +106,13 @@ impl VisitorMut for Translating {
     type Break = Error;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if let Expr::Function(function) = expr {
+        if let Expr::RLike { negated, expr: text, pattern, .. } = expr {
+            let call = Expr::Nested(Box::new(call("regexp_like", [text, pattern].map(|e| e.as_ref().clone()))));
+            *expr = match negated {
+                true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(call) },
+                false => call,
+            };
+        } else if let Expr::Function(function) = expr {
             let name = function.name.to_string();
             let count = match &function.args {
                 FunctionArguments::List(list) => list.args.len(),
@@ -131,6 +138,25 @@ impl VisitorMut for Translating {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// A call of a function.
+pub(super) fn call<const N: usize>(name: &str, arguments: [Expr; N]) -> Expr {
+    let arguments = arguments.map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)));
+    Expr::Function(Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: arguments.to_vec(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
 }
 
 /// `count(1)` counts rows, as `count(*)` does; DataFusion calls both the same and would not let them stand side by side.

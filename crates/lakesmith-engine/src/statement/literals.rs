@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, ExactNumberInfo, Expr, GroupByExpr, OrderByKind, Query, Select, UnaryOperator, Value,
-    VisitMut as _, VisitorMut, WindowFrameBound, WindowSpec, WindowType,
+    CastKind, DataType, ExactNumberInfo, Expr, GroupByExpr, OrderByKind, Query, Select, SetExpr, UnaryOperator, Value,
+    Values, VisitMut as _, VisitorMut, WindowFrameBound, WindowSpec, WindowType,
 };
 
 /// Digits that every BIGINT can have.
@@ -74,6 +74,9 @@ impl VisitorMut for Typing {
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if let SetExpr::Values(values) = query.body.as_mut() {
+            widen_columns(values);
+        }
         if let Some(order_by) = &mut query.order_by
             && let OrderByKind::Expressions(expressions) = &mut order_by.kind
         {
@@ -87,6 +90,53 @@ impl VisitorMut for Typing {
             expressions.iter_mut().for_each(|e| *e = untyped(e));
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// A column of VALUES with a DOUBLE in it is one of DOUBLE, and so is one with a FLOAT among others.
+///
+/// # Source
+/// Spark `AnsiTypeCoercion.findWiderTypeForTwo`.
+fn widen_columns(values: &mut Values) {
+    let width = values.rows.first().map_or(0, |row| row.len());
+    for at in 0..width {
+        let column = || values.rows.iter().filter_map(|row| row.get(at));
+        let is_number = |expr: &Expr| number(expr).is_some() || float(expr).is_some() || is_decimal(expr);
+        let floats = column().filter_map(float).count();
+        let has_double = column().filter_map(float).any(|data_type| matches!(data_type, DataType::Double(_)));
+        if has_double || (floats > 0 && column().any(|expr| float(expr).is_none() && is_number(expr))) {
+            for expr in values.rows.iter_mut().filter_map(|row| row.get_mut(at)) {
+                // Digits that are written down are those of the float.
+                let digits = match expr {
+                    Expr::Value(value) => match &value.value {
+                        Value::Number(text, _) => Some(text.clone()),
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                if let (Some(digits), Expr::Value(value)) = (digits, &mut *expr) {
+                    value.value = Value::SingleQuotedString(digits);
+                }
+                *expr = typed(expr.clone(), DataType::Double(ExactNumberInfo::None));
+            }
+        }
+    }
+}
+
+/// The type of a float that is written down.
+fn float(expr: &Expr) -> Option<&DataType> {
+    match expr {
+        Expr::Cast { data_type: float @ (DataType::Double(_) | DataType::Float(_)), .. } => Some(float),
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => float(inner),
+        _ => None,
+    }
+}
+
+fn is_decimal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => matches!(value.value, Value::Number(..)),
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => is_decimal(inner),
+        _ => false,
     }
 }
 

@@ -26,4 +26,4 @@ pub(crate) use names::{Output, name_outputs};
 pub(crate) use parse::{Explain, Kind, Parsed, parse, parse_at, parse_expression};
 pub(crate) use relations::{Relation, Relations, Source, View, mentions};
 pub(crate) use scope::OpenedColumns;
-pub(crate) use spelling::ELSEWHERE;
+pub(crate) use spelling::{ELSEWHERE, Places};

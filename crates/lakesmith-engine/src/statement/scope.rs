@@ -6,12 +6,13 @@
 use std::collections::HashMap;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Join,
-    JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, WildcardAdditionalOptions,
+    BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
+    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins,
+    WildcardAdditionalOptions,
 };
 use lakesmith::{Error, Result};
 
+use super::functions::call;
 use super::names::Unique;
 use super::spelling::Spelled;
 
@@ -353,7 +354,7 @@ fn merged(left: Vec<Column>, right: Vec<Column>, keys: &[(usize, usize)], sides:
         let (l, r) = (&left[*l], &right[*r]);
         let of = if matches!(sides, Sides::Right | Sides::RightAlone) { r } else { l };
         let expr = match sides {
-            Sides::Full => coalesce(l.expr.clone(), r.expr.clone()),
+            Sides::Full => call("coalesce", [l.expr.clone(), r.expr.clone()]),
             _ => of.expr.clone(),
         };
         Column { name: l.name.clone(), spelled: of.spelled.clone(), expr, is_key: true }
@@ -370,22 +371,4 @@ fn merged(left: Vec<Column>, right: Vec<Column>, keys: &[(usize, usize)], sides:
         all.extend(rest(right, right_keys));
     }
     all
-}
-
-fn coalesce(left: Expr, right: Expr) -> Expr {
-    let arguments = [left, right].map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)));
-    Expr::Function(Function {
-        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new("coalesce"))]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: arguments.to_vec(),
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
 }

@@ -105,7 +105,9 @@ fn what_has_no_value_is_an_error_of_spark_s_class() {
         ("SELECT -CAST(-9223372036854775807 AS BIGINT) + 1L", "ARITHMETIC_OVERFLOW"),
         ("SELECT 100000 * 100000", "ARITHMETIC_OVERFLOW"),
         ("SELECT sum(id + 9223372036854775000) FROM range(3)", "ARITHMETIC_OVERFLOW"),
-        ("SELECT date_format(DATE'2026-01-02', 'yyyy')", "UNSUPPORTED_FEATURE"),
+        ("SELECT date_format(DATE'2026-01-02', 'q')", "UNSUPPORTED_FEATURE"),
+        ("SELECT s.zz FROM (SELECT named_struct('a', 1) AS s)", "FIELD_NOT_FOUND"),
+        ("SELECT split('a', '(')", "INVALID_PARAMETER_VALUE.PATTERN"),
         ("SELECT * FROM range(3) TABLESAMPLE (50 PERCENT)", "UNSUPPORTED_FEATURE"),
         ("SELECT 1 / 0", "DIVIDE_BY_ZERO"),
         ("SELECT 1e0 / 0e0", "DIVIDE_BY_ZERO"),
@@ -162,6 +164,41 @@ fn the_nearest_column_is_named_as_it_is_spelled() {
     let error = ask("SELECT custmer FROM (SELECT 1 AS Customer, 2 AS other)").unwrap_err();
     assert!(error.message().contains("[`Customer`, `other`]"), "{error}");
     assert_eq!((error.context_value("line"), error.context_value("position")), (Some("1"), Some("7")), "{error}");
+}
+
+#[test]
+fn a_field_that_is_missing_is_named_with_its_place() {
+    let error = ask("SELECT 1;\nSELECT s.a,\n  s.Zz FROM (SELECT named_struct('a', 1) AS s)").unwrap_err();
+    assert!(error.message().contains("`zz`"), "{error}");
+    assert_eq!((error.context_value("line"), error.context_value("position")), (Some("3"), Some("4")), "{error}");
+}
+
+#[test]
+fn functions_of_spark_s_are_there() {
+    for (sql, expected) in [
+        (
+            "SELECT date_format(DATE'2026-03-04', 'dd/MM/yyyy'), date_format('2026-03-04 05:06:07', 'HH:mm')",
+            "04/03/2026|05:06",
+        ),
+        ("SELECT date_format(CAST(NULL AS DATE), 'yyyy')", "null"),
+        (
+            "SELECT split('a1b22c', '\\\\d+'), split('a,b,c', ',', 2), split('a,b', ',')[1]",
+            "[\"a\",\"b\",\"c\"]|[\"a\",\"b,c\"]|b",
+        ),
+        ("SELECT 'abc' RLIKE 'b.$', 'abc' NOT RLIKE 'b', NOT 'abc' RLIKE 'x', NULL RLIKE 'a'", "true|false|true|null"),
+        ("SELECT percentile(id, 0.5), percentile(id, 0.25) FROM range(4)", "1.5|0.75"),
+        ("SELECT double('1'), int('2')", "1.0|2"),
+        (
+            "SELECT typeof(1), typeof(1.5), typeof('a'), typeof(array(1L)), typeof(named_struct('a', 1e0)), typeof(NULL)",
+            "int|decimal(2,1)|string|array<bigint>|struct<a:double>|void",
+        ),
+        (
+            "SELECT typeof(DATE'2026-01-01'), typeof(current_timestamp()), typeof(map('a', true))",
+            "date|timestamp|map<string,boolean>",
+        ),
+    ] {
+        assert_eq!(rows(sql), [expected], "{sql}");
+    }
 }
 
 #[test]

@@ -45,6 +45,57 @@ fn a_decimal_beside_a_float_is_a_double() {
 }
 
 #[test]
+fn a_string_becomes_what_it_stands_beside() {
+    for (select, expected) in [
+        ("1 < '3000000000', '10' > 9, 2 = ' 2'", "true|true|true"),
+        ("1.5 = '1.50', 1e0 = '1', 0.1 < '1e300'", "true|true|true"),
+        ("true = 'true', 'f' = false", "true|true"),
+        ("1 + '2', typeof(1 + '2'), '1' * 1.5", "3|bigint|1.5"),
+        ("1 IN ('1', '5000000000'), 7 BETWEEN '0' AND '5000000000'", "true|true"),
+        (
+            "typeof(coalesce(1, '2')), typeof(if(true, 1, '2')), typeof(CASE WHEN true THEN '1' ELSE 1.5 END)",
+            "bigint|bigint|double",
+        ),
+        ("CASE 1 WHEN '1' THEN 'a' ELSE 'b' END, coalesce(NULL, '7', 8)", "a|7"),
+        ("typeof(coalesce(NULL, 'a'))", "string"),
+        ("DATE'2026-01-01' = '2026-01-01', TIMESTAMP'2026-01-01 00:00:00' > '2025-12-31'", "true|true"),
+        ("DATE'2026-01-05' IN ('2026-01-05'), DATE'2026-01-05' BETWEEN '2026-01-01' AND '2026-01-05'", "true|true"),
+        ("TIMESTAMP'2026-01-01 00:00:00' = '2026-01-01 02:00:00+02:00'", "true"),
+    ] {
+        assert_eq!(rows(&format!("SELECT {select}")), [expected], "{select}");
+    }
+    let join = "SELECT count(*) FROM VALUES (1), (2) a(x) JOIN VALUES ('01'), ('3000000000') b(y) ON x = y";
+    assert_eq!(rows(join), ["1"]);
+    assert_eq!(rows("SELECT count(*) FROM range(20) WHERE id > '9'"), ["10"]);
+    for sql in
+        ["SELECT 1 = '1.0'", "SELECT 1 = 'x'", "SELECT coalesce(1, 'x')", "SELECT CASE WHEN false THEN 1 ELSE 'x' END"]
+    {
+        assert_eq!(ask(sql).unwrap_err().class_name(), "CAST_INVALID_INPUT", "{sql}");
+    }
+}
+
+#[test]
+fn columns_of_values_and_of_set_operations_have_a_common_type() {
+    for (sql, expected) in [
+        ("SELECT typeof(x), x FROM VALUES (1.5), (2e0) t(x)", "double|1.5 double|2.0"),
+        (
+            "SELECT typeof(x), x FROM VALUES (-0.1), (CAST(1 AS FLOAT)), (NULL) t(x)",
+            "double|-0.1 double|1.0 double|null",
+        ),
+        ("SELECT typeof(x) FROM VALUES (1.5F), (2F) t(x)", "float float"),
+        (
+            "SELECT typeof(x), x FROM VALUES (1.5), (2.25), (100) t(x)",
+            "decimal(12,2)|1.50 decimal(12,2)|2.25 decimal(12,2)|100.00",
+        ),
+        ("SELECT typeof(x) FROM (SELECT 1.5 AS x UNION SELECT 1.5e0)", "double"),
+        ("SELECT typeof(x) FROM (SELECT 1.50 AS x UNION ALL SELECT 12345.5)", "decimal(7,2) decimal(7,2)"),
+        ("SELECT x FROM (SELECT 1.5 AS x EXCEPT SELECT 1.5e0)", ""),
+    ] {
+        assert_eq!(rows(sql).join(" "), expected, "{sql}");
+    }
+}
+
+#[test]
 fn a_date_beside_a_timestamp_is_a_timestamp_of_any_year() {
     for (select, expected) in [
         ("DATE'0001-01-01' < TIMESTAMP'2020-01-01 00:00:00'", "true"),
