@@ -66,11 +66,11 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
         for rule in Optimizer::new().rules {
             let moves_filters = rule.name() == "push_down_filter";
             if moves_filters {
-                optimizers.push(Arc::new(GuardFilters));
+                optimizers.push(Arc::new(GuardFilters { moved: false }));
             }
             optimizers.push(rule);
             if moves_filters {
-                optimizers.push(Arc::new(GuardFilters));
+                optimizers.push(Arc::new(GuardFilters { moved: true }));
             }
         }
         let physical = PhysicalOptimizer::new().rules.into_iter().map(|rule| match rule.name() {

@@ -1,8 +1,8 @@
 //! Tables as DataFusion scans them.
 //!
 //! ```text
-//! provider: columns ─> pruning (metadata only) ─> scan (files, deleted rows) ─> Parquet reader
-//!                                                        adapter, file_reader ┘
+//! provider: columns ─> pruning (metadata only) ─> scan (files) ─> source ─> opening (deleted rows) ─> Parquet reader
+//!                                                                              adapter, file_reader ┘
 //! ```
 
 mod adapter;

@@ -27,7 +27,10 @@ pub(crate) fn is_guarded(filter: &Arc<dyn PhysicalExpr>) -> bool {
 
 /// The rule. It runs before filters are moved, and again after.
 #[derive(Debug)]
-pub(crate) struct GuardFilters;
+pub(crate) struct GuardFilters {
+    /// True after: what still stands in a filter then, joins no relations any more.
+    pub moved: bool,
+}
 
 impl OptimizerRule for GuardFilters {
     fn name(&self) -> &str {
@@ -40,14 +43,14 @@ impl OptimizerRule for GuardFilters {
 
     fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         match plan {
-            LogicalPlan::Filter(filter) => match guarded(&filter.predicate, filter.input.schema())? {
+            LogicalPlan::Filter(filter) => match guarded(&filter.predicate, filter.input.schema(), !self.moved)? {
                 Some(predicate) => Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, filter.input)?))),
                 None => Ok(Transformed::no(LogicalPlan::Filter(filter))),
             },
             LogicalPlan::Join(mut join) => {
                 let Some(filter) = &join.filter else { return Ok(Transformed::no(LogicalPlan::Join(join))) };
                 let schema = merge_schema(&[&join.left, &join.right]);
-                match guarded(filter, &schema)? {
+                match guarded(filter, &schema, true)? {
                     Some(filter) => {
                         join.filter = Some(filter);
                         Ok(Transformed::yes(LogicalPlan::Join(join)))
@@ -61,7 +64,8 @@ impl OptimizerRule for GuardFilters {
 }
 
 /// The condition with all that may fail in one part, which asks the other parts itself; `None`: it stands as it is.
-fn guarded(predicate: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+/// `joins`: equal columns of two relations may yet join them.
+fn guarded(predicate: &Expr, schema: &DFSchema, joins: bool) -> Result<Option<Expr>> {
     let parts = split_conjunction(predicate);
     let (mut rest, mut guards, mut failing) = (Vec::new(), Vec::new(), Vec::new());
     let mut before = Vec::new();
@@ -74,7 +78,7 @@ fn guarded(predicate: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
                     known.push(inner);
                 }
             }
-        } else if stands_alone(part)? {
+        } else if stands_alone(part)? || joins && equals(part) {
             rest.push(part.clone());
         } else if may_fail(part, schema) {
             if !failing.contains(part) {
@@ -122,12 +126,12 @@ fn asked(inner: &Expr) -> Vec<Expr> {
     asked
 }
 
-/// True for a part that other rules look for as it is: subqueries, and what joins relations.
+/// True for a part that other rules look for as it is: subqueries.
 fn stands_alone(part: &Expr) -> Result<bool> {
     if part.is_volatile() {
         return Ok(true);
     }
-    let queries = part.exists(|expr| {
+    part.exists(|expr| {
         Ok(matches!(
             expr,
             Expr::OuterReferenceColumn(..)
@@ -136,12 +140,13 @@ fn stands_alone(part: &Expr) -> Result<bool> {
                 | Expr::ScalarSubquery(_)
                 | Expr::SetComparison(_)
         ))
-    })?;
-    if queries {
-        return Ok(true);
-    }
-    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return Ok(false) };
+    })
+}
+
+/// True for a part that holds one relation's columns equal to another's.
+fn equals(part: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return false };
     let (left, right) = (left.column_refs(), right.column_refs());
     let apart = left.iter().all(|l| right.iter().all(|r| l.relation.is_some() && l.relation != r.relation));
-    Ok(apart && !left.is_empty() && !right.is_empty())
+    apart && !left.is_empty() && !right.is_empty()
 }

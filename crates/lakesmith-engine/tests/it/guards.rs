@@ -71,6 +71,13 @@ fn no_row_is_asked_what_its_guard_keeps_from_it() {
             ),
             11,
         ),
+        (
+            format!(
+                "SELECT count(*) FROM range(1000) r LEFT JOIN {t} t ON t.id = r.id WHERE (t.b <> 0 OR r.id < 0) AND 1000 DIV t.b = r.id + 498"
+            ),
+            1,
+        ),
+        (format!("SELECT count(*) FROM {t} t, range(1000) r WHERE t.b <> 0 AND 1000 DIV t.b = r.id"), 333),
         (format!("SELECT count(*) FROM {t} WHERE b <> 0 AND 1000 / b > (SELECT max(id) FROM range(3))"), 166),
         (
             format!(
