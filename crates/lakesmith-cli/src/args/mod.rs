@@ -254,7 +254,7 @@ pub(crate) enum StatsArg {
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
     /// Statements, separated by semicolons; `-` reads them from standard input, nothing too, or on a terminal as they are typed
-    #[arg(value_name = "STATEMENTS", conflicts_with = "file", allow_hyphen_values = true)]
+    #[arg(value_name = "STATEMENTS", conflicts_with = "file", allow_hyphen_values = true, value_parser = values::statements)]
     pub(crate) statements: Option<String>,
     /// Read the statements from a file
     #[arg(long, value_name = "FILE")]

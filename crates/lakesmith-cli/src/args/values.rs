@@ -108,6 +108,12 @@ fn positive(size: lakesmith::Result<u64>) -> Result<u64, String> {
     }
 }
 
+/// Statements may begin with a comment; an option that there is not is none.
+pub(super) fn statements(text: &str) -> Result<String, String> {
+    let is_option = text.starts_with('-') && text != "-" && !text.contains(char::is_whitespace);
+    if is_option { Err("there is no such option, and no statement in it".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

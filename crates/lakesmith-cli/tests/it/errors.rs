@@ -175,3 +175,14 @@ fn statements_that_are_not_there_are_a_usage_error() {
     assert!(ran.err.contains("/nowhere/nightly.sql"), "{}", ran.err);
     assert_eq!(run_with_stdin(&["sql", "x", "--file", "y"], "").code, 2);
 }
+
+#[test]
+fn a_comment_alone_is_no_statement_and_no_error() {
+    for text in ["-- c", "/* c */ ; -- d", "--x\n"] {
+        let ran = run(&["sql", text]);
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""), "{text}");
+    }
+    for option in ["--jsno", "-x", "--dry-run"] {
+        assert_eq!(run(&["sql", option]).code, 2, "{option}");
+    }
+}

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use lakesmith::{Error, Result};
 
 use super::relations::RELATION_PREFIX;
-use super::scope::{Column, OpenedColumns, Scope, Shown, called, values_name};
+use super::scope::{Column, OpenedColumns, Scope, Shown, called, kind, values_name};
 use super::spelling::Spelled;
 
 /// Settles the columns of joins in a query whose columns are named, and tells what its own columns are called.
@@ -293,28 +293,9 @@ fn is_by_keys(from: &TableWithJoins) -> bool {
 
 /// The USING or NATURAL of a join.
 fn by_keys(join: &Join) -> Option<&JoinConstraint> {
-    use JoinOperator as J;
-    match &join.join_operator {
-        J::Join(c)
-        | J::Inner(c)
-        | J::CrossJoin(c)
-        | J::Left(c)
-        | J::LeftOuter(c)
-        | J::Right(c)
-        | J::RightOuter(c)
-        | J::FullOuter(c)
-        | J::Semi(c)
-        | J::LeftSemi(c)
-        | J::Anti(c)
-        | J::LeftAnti(c)
-        | J::RightSemi(c)
-        | J::RightAnti(c)
-            if matches!(c, JoinConstraint::Using(_) | JoinConstraint::Natural) =>
-        {
-            Some(c)
-        }
-        _ => None,
-    }
+    kind(join)
+        .map(|(_, constraint)| constraint)
+        .filter(|c| matches!(c, JoinConstraint::Using(_) | JoinConstraint::Natural))
 }
 
 fn constraint(join: &mut Join) -> Option<&mut JoinConstraint> {

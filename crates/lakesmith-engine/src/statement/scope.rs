@@ -63,11 +63,16 @@ pub(super) struct Scope<'a> {
 
 /// Which rows and columns of its sides a join gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sides {
+pub(super) enum Sides {
+    /// Keys of the left one, columns of both.
     Left,
+    /// Keys of the right one, columns of both.
     Right,
+    /// Keys of the one that has the row, columns of both.
     Full,
+    /// Columns of the left one.
     LeftAlone,
+    /// Columns of the right one.
     RightAlone,
 }
 
@@ -292,7 +297,8 @@ fn without(columns: Vec<Column>, options: &WildcardAdditionalOptions) -> Option<
     Some(kept.map(|Column { name, spelled, expr, .. }| Shown { name, spelled, expr }).collect())
 }
 
-fn kind(join: &Join) -> Option<(Sides, &JoinConstraint)> {
+/// What a join gives, and by which constraint; `None` for joins that Spark does not have.
+pub(super) fn kind(join: &Join) -> Option<(Sides, &JoinConstraint)> {
     use JoinOperator as J;
     Some(match &join.join_operator {
         J::Join(c) | J::Inner(c) | J::CrossJoin(c) | J::Left(c) | J::LeftOuter(c) => (Sides::Left, c),
