@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use datafusion::sql::sqlparser::ast::CreateView;
-use lakesmith::{Error, Query, QueryEngine, QueryRows, Result, ScanReport, Session};
+use lakesmith::{Error, Query, QueryEngine, QueryRows, Result, ScanReport, Session, create_from};
 use tokio::runtime::Runtime;
 
 use crate::deep::deep;
@@ -121,6 +121,14 @@ impl Engine {
     }
 
     fn statement(&self, session: &Session, text: &str, each: &mut dyn FnMut(QueryRows) -> Result<()>) -> Result<()> {
+        if let Some(head) = create_from(text)? {
+            // The query stands where it stood, so that places in it are those of the statement.
+            let blank = text[..head.query].chars().map(|c| if c == '\n' { c } else { ' ' });
+            let parsed = parse(&(blank.collect::<String>() + &text[head.query..]))?;
+            let running = Running { session, runtime: self.runtime()?, views: &self.views(), parsed: &parsed };
+            write::create(running, &head)?;
+            return each(QueryRows::default());
+        }
         let parsed = parse(text)?;
         match &parsed.kind {
             Kind::Query(ast) => {

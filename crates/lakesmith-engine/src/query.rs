@@ -106,6 +106,11 @@ impl Prepared {
         }
     }
 
+    /// A name as it is spelled.
+    pub(crate) fn spelling(&self, name: &str) -> String {
+        self.output.spelling(name)
+    }
+
     /// The context in which it is planned.
     pub(crate) fn context(&self) -> &SessionContext {
         &self.context

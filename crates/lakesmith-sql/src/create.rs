@@ -12,10 +12,55 @@ use crate::diagnostic::error_at;
 use crate::grammar::{property_list, string, table};
 use crate::parser::Parser;
 use crate::statement::{CreateClauses, StatementOp, TableRef};
-use crate::token::Kind;
+use crate::token::{self, Kind};
+
+/// CREATE TABLE … AS SELECT: what stands before the query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateFrom {
+    /// The table.
+    pub table: TableRef,
+    /// Everything but the columns, which are the query's.
+    pub clauses: CreateClauses,
+    /// Offset of the query's first byte.
+    pub query: usize,
+}
+
+/// What stands before the query of a statement that makes a table from rows; `None` if the statement is another one.
+///
+/// # Errors
+/// Usage with the place, as [`crate::parse`].
+pub fn create_from(text: &str) -> Result<Option<CreateFrom>> {
+    // What cannot be read here is no CREATE, whose words are read the same way everywhere.
+    let Ok(tokens) = token::tokenize(text) else { return Ok(None) };
+    let mut p = Parser::new(text, &tokens);
+    let replaces = p.eat_word("REPLACE");
+    if !replaces && !p.eat_word("CREATE") {
+        return Ok(None);
+    }
+    match head(&mut p, replaces)? {
+        Some((table, clauses, Some(query))) if clauses.schema.fields.is_empty() => {
+            Ok(Some(CreateFrom { table, clauses, query }))
+        }
+        Some((_, _, Some(_))) => Err(error_at(
+            p.peek().place,
+            "PARSE_SYNTAX_ERROR",
+            "Operation not allowed: Schema may not be specified in a Create Table As Select (CTAS) statement",
+        )),
+        _ => Ok(None),
+    }
+}
 
 /// What follows CREATE or REPLACE; `None` if the statement is one for a query engine.
 pub(crate) fn statement(p: &mut Parser<'_>, replaces: bool) -> Result<Option<(TableRef, StatementOp)>> {
+    let Some((table, clauses, None)) = head(p, replaces)? else { return Ok(None) };
+    if clauses.schema.fields.is_empty() && clauses.location.is_none() {
+        return Err(p.unexpected("the columns in parentheses, or LOCATION and the path of a table"));
+    }
+    Ok(Some((table, StatementOp::CreateTable(Box::new(clauses)))))
+}
+
+/// Table and clauses, and where a query begins that follows them; `None` if no table is made.
+fn head(p: &mut Parser<'_>, replaces: bool) -> Result<Option<(TableRef, CreateClauses, Option<usize>)>> {
     let replacing = match (replaces, !replaces && p.eat_words(&["OR", "REPLACE"])) {
         (true, _) => Replacing::Only,
         (_, true) => Replacing::IfThere,
@@ -45,8 +90,9 @@ pub(crate) fn statement(p: &mut Parser<'_>, replaces: bool) -> Result<Option<(Ta
     }
     let mut seen: Vec<&'static str> = Vec::new();
     while !p.at_end() {
-        if p.word_at(0, "AS") || p.word_at(0, "SELECT") || p.word_at(0, "WITH") {
-            return Ok(None);
+        if p.eat_word("AS") || p.word_at(0, "SELECT") || p.word_at(0, "WITH") || p.word_at(0, "FROM") {
+            let query = p.peek().start;
+            return Ok(Some((table, clauses, Some(query))));
         }
         let place = p.peek().place;
         let clause = clause(p, &mut clauses)?;
@@ -63,10 +109,7 @@ pub(crate) fn statement(p: &mut Parser<'_>, replaces: bool) -> Result<Option<(Ta
             ));
         }
     }
-    if clauses.schema.fields.is_empty() && clauses.location.is_none() {
-        return Err(p.unexpected("the columns in parentheses, or LOCATION and the path of a table"));
-    }
-    Ok(Some((table, StatementOp::CreateTable(Box::new(clauses)))))
+    Ok(Some((table, clauses, None)))
 }
 
 /// Reads one clause and returns its name.

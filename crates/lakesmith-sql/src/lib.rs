@@ -27,9 +27,10 @@ mod suggest;
 mod token;
 mod vacuum;
 
+pub use create::{CreateFrom, create_from};
 pub use diagnostic::render_snippet;
 pub use grammar::{parse, parse_predicate, parse_table_name};
-pub use operation::to_operation;
+pub use operation::{create_table, to_operation};
 pub use settings::{Settings, is_secret_setting, shown};
 pub use settings_table::{Setting, readable as readable_setting, settings_reference};
 pub use statement::{

@@ -66,33 +66,36 @@ pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> 
         StatementOp::ShowCreate => Operation::ShowCreate,
         StatementOp::Describe { extended } => Operation::DescribeTable { extended: *extended },
         StatementOp::DescribeColumn { column } => Operation::DescribeColumn(column.clone()),
-        StatementOp::CreateTable(clauses) => {
-            let CreateClauses {
-                if_not_exists,
-                replacing,
-                schema,
-                defaults,
-                partition_by,
-                cluster_by,
-                comment,
-                properties,
-                location,
-            } = clauses.as_ref().clone();
-            Operation::CreateTable(CreateTable {
-                schema,
-                defaults,
-                if_not_exists,
-                replacing,
-                partition_by,
-                cluster_by,
-                comment,
-                properties,
-                location,
-                allow_arbitrary: settings.allow_arbitrary_properties(),
-                user_metadata: settings.user_metadata(),
-            })
-        }
+        StatementOp::CreateTable(clauses) => Operation::CreateTable(create_table(clauses, settings)),
     })
+}
+
+/// Options of CREATE TABLE as the clauses and the settings have them.
+pub fn create_table(clauses: &CreateClauses, settings: &Settings) -> CreateTable {
+    let CreateClauses {
+        if_not_exists,
+        replacing,
+        schema,
+        defaults,
+        partition_by,
+        cluster_by,
+        comment,
+        properties,
+        location,
+    } = clauses.clone();
+    CreateTable {
+        schema,
+        defaults,
+        if_not_exists,
+        replacing,
+        partition_by,
+        cluster_by,
+        comment,
+        properties,
+        location,
+        allow_arbitrary: settings.allow_arbitrary_properties(),
+        user_metadata: settings.user_metadata(),
+    }
 }
 
 fn split(predicate: &Option<Predicate>) -> (Option<lakesmith_core::predicate::Expr>, Option<String>) {

@@ -31,7 +31,8 @@ pub use change::{Changed, Copied, Replaced, RowChange, RowCheck, RowRules, RowWr
 pub use demo::{DemoOptions, DemoReport, demo};
 pub use lakesmith_core::{Error, ErrorKind, Result, layout, op, plan, predicate, table, units};
 pub use lakesmith_sql::{
-    Setting, Span, TableRef, is_secret_setting, readable_setting, render_snippet, settings_reference, unescape,
+    CreateFrom, Setting, Span, TableRef, create_from, create_table, is_secret_setting, readable_setting,
+    render_snippet, settings_reference, unescape,
 };
 pub use lakesmith_storage::{
     Cancel, FixedWorld, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World,

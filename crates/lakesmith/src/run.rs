@@ -50,7 +50,7 @@ fn dispatch(session: &Session, store: &Store, target: &Target, operation: Operat
         Operation::AlterProperties(options) => ops::properties::alter(session, store, root, &options),
         Operation::AlterTable(options) => ops::alter_table::run(session, store, root, &options),
         Operation::ClusterBy(options) => ops::cluster_by::run(session, store, root, &options),
-        Operation::CreateTable(options) => ops::create_table::run(session, store, root, &options),
+        Operation::CreateTable(options) => ops::create_table::run(session, store, root, &options, None),
         Operation::ShowColumns => ops::describe_table::columns(session, store, target),
         Operation::ShowCreate => ops::describe_table::create_statement(session, store, target),
         Operation::DescribeTable { extended } => ops::describe_table::table(session, store, target, extended),

@@ -48,7 +48,7 @@ fn run_statement(session: &mut Session, statement: &Statement) -> Result<SqlResu
             let operation = lakesmith_sql::to_operation(op, &session.settings)?;
             let report = match (operation, table) {
                 (Operation::CreateTable(options), TableRef::Name(parts)) => {
-                    ops::create_table::by_name(session, parts, &options)?
+                    ops::create_table::by_name(session, parts, &options, None)?
                 }
                 (operation, _) => run::run(session, &session.target(table)?, operation)?,
             };

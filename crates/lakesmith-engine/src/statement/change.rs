@@ -35,8 +35,6 @@ pub(crate) struct Insert {
     pub rows_before: RowsBefore,
     /// Where the rows come from.
     pub source: Box<Query>,
-    /// `/*+ REPARTITION(n) */` or `/*+ COALESCE(n) */`
-    pub files: Option<Files>,
 }
 
 /// What becomes of the rows that were there.
@@ -153,7 +151,7 @@ fn insert(parser: &mut Parser<'_>, text: &str) -> Result<Insert, ParserError> {
         rows_before = RowsBefore::GoWhere(condition(parser, text)?);
     }
     let source = parser.parse_query()?;
-    Ok(Insert { table, columns, by_name, partition, rows_before, source, files: None })
+    Ok(Insert { table, columns, by_name, partition, rows_before, source })
 }
 
 /// True if columns follow in parentheses, and not a query.
@@ -186,8 +184,7 @@ fn offset(text: &str, line: u64, column: u64) -> usize {
     text[start..].char_indices().nth(before).map_or(text.len(), |(at, _)| start + at)
 }
 
-/// The number of files that a hint right behind the first SELECT of an INSERT asks for. The last one counts, as in Spark the
-/// outermost would.
+/// How many files a hint asks for.
 pub(super) fn file_hint(comment: &str) -> Option<Files> {
     let hints = comment.trim_start().strip_prefix('+')?;
     hints

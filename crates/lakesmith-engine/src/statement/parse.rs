@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location as Place, Token, TokenWithSpan, Tokenizer, Whitespace};
 use lakesmith::{Error, Result};
 
-use super::change::{Change, Files, Insert, file_hint, parse_change};
+use super::change::{Change, Files, file_hint, parse_change};
 use super::dialect::SparkDialect;
 use super::spelling::Places;
 use super::tokens::{check_depth, join_suffixes, read_strings};
@@ -45,6 +45,8 @@ pub(crate) struct Parsed {
     pub kind: Kind,
     /// Whether it is only to be explained.
     pub explain: Option<Explain>,
+    /// How many files new rows go to: `/*+ REPARTITION(n) */` or `/*+ COALESCE(n) */`.
+    pub files: Option<Files>,
     /// Spellings of names by place.
     pub spelled: Places,
 }
@@ -79,11 +81,7 @@ pub(crate) fn parse_at(text: &str, lines: u64) -> Result<Parsed> {
     let mut parser = Parser::new(&SparkDialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
     if let Some(change) = parse_change(&mut parser, text).map_err(|e| parser_error(e, text))? {
         at_end(&parser)?;
-        let change = match change {
-            Change::Insert(insert) => Change::Insert(Box::new(Insert { files, ..*insert })),
-            other => other,
-        };
-        return Ok(Parsed { kind: Kind::Change(change), explain, spelled });
+        return Ok(Parsed { kind: Kind::Change(change), explain, spelled, files });
     }
     let statement = parser.parse_statement().map_err(|e| parser_error(e, text))?;
     at_end(&parser)?;
@@ -111,7 +109,7 @@ pub(crate) fn parse_at(text: &str, lines: u64) -> Result<Parsed> {
     if explain.is_some() && !matches!(kind, Kind::Query(_)) {
         return Err(Error::unsupported("EXPLAIN explains queries alone; nothing was done").class("UNSUPPORTED_FEATURE"));
     }
-    Ok(Parsed { kind, explain, spelled })
+    Ok(Parsed { kind, explain, spelled, files })
 }
 
 /// Parses one expression, as a table's own texts hold them.

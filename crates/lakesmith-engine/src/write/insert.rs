@@ -42,7 +42,7 @@ pub(crate) fn insert(running: Running<'_>, insert: &Insert) -> Result<()> {
     let filled = fill(prepared.context(), &change, &rules, logical, &given, condition)?;
     let physical = prepared.physical(runtime, &filled.plan).map_err(in_insert)?;
     let reads_itself = prepared.reads(&root);
-    let (physical, writers, spread) = laid_out(&change, physical, insert.files)?;
+    let (physical, writers, spread) = laid_out(&change, physical, parsed.files)?;
     let task = prepared.context().task_ctx();
     let added = sink::write(runtime, &change, &physical, &task, (writers, spread), &filled.checks)?;
     let replaced = replaced(running, &change, insert, &given)?;
@@ -115,7 +115,7 @@ fn put_defaults(body: &mut SetExpr, change: &RowChange<'_>, rules: &RowRules, in
 }
 
 /// The plan with its rows where their writers want them: how many writers, and how rows come to them.
-fn laid_out(
+pub(super) fn laid_out(
     change: &RowChange<'_>,
     plan: Arc<dyn ExecutionPlan>,
     files: Option<Files>,

@@ -2,16 +2,20 @@
 //!
 //! ```text
 //! INSERT: source ─> columns of the table, cast ─> generated values ─> conditions ─> by partition ─> writers ─┐
+//! CREATE TABLE … AS SELECT: the same, and the table is made with its rows
 //! DELETE: condition ─> partitions tell all: files; else positions of rows ─────────────────────────────────┴─> commit
 //! ```
 
 mod columns;
+mod create;
 mod delete;
 mod fill;
 mod insert;
+mod schema;
 mod sink;
 mod spread;
 
+pub(crate) use create::create;
 pub(crate) use delete::delete;
 pub(crate) use insert::insert;
 

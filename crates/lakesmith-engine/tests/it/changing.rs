@@ -260,6 +260,57 @@ fn generated_columns_are_computed_or_compared() {
     assert_eq!(days, [[json!("2026-01-01")], [json!("2026-01-02")], [json!("2026-01-03")]]);
 }
 
+#[test]
+fn tables_are_made_from_queries() {
+    let (dir, mut s) = warehouse();
+    run(
+        &mut s,
+        "CREATE TABLE t USING DELTA PARTITIONED BY (Kind) TBLPROPERTIES (delta.enableDeletionVectors = true) AS\n\
+         SELECT /*+ REPARTITION(3) */ id AS Id, id % 2 AS Kind, named_struct('A', id) AS s, array(id) AS l FROM range(10)",
+    );
+    assert_eq!(run(&mut s, "SELECT count(*), sum(id), sum(s.a) FROM t"), [[json!(10), json!(45), json!(45)]]);
+    let columns = run(&mut s, "SHOW COLUMNS IN t");
+    assert_eq!(columns, [[json!("Id")], [json!("Kind")], [json!("s")], [json!("l")]]);
+    let history = run(&mut s, "DESCRIBE HISTORY t");
+    assert_eq!((history.len(), &history[0][4]), (1, &json!("CREATE TABLE AS SELECT")));
+    assert_eq!(history[0][12]["numOutputRows"], "10");
+    run(&mut s, "CREATE TABLE IF NOT EXISTS t AS SELECT 1 AS a");
+    for (sql, expected) in [
+        ("CREATE TABLE t AS SELECT 1 AS a", "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        ("CREATE TABLE u (a INT) AS SELECT 1 AS a", "PARSE_SYNTAX_ERROR"),
+        ("CREATE TABLE u AS SELECT 1 AS a, 2 AS A", "COLUMN_ALREADY_EXISTS"),
+        ("CREATE TABLE u AS SELECT 1 + 1", "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES"),
+        ("CREATE TABLE u PARTITIONED BY (nope) AS SELECT 1 AS a", "DELTA_INVALID_PARTITION_COLUMN"),
+        ("CREATE TABLE u AS SELECT 1 / (id - 5) AS a FROM range(10)", "DIVIDE_BY_ZERO"),
+        ("REPLACE TABLE u AS SELECT 1 AS a", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("CREATE TABLE u AS SELECT nope FROM range(1)", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ] {
+        assert_eq!(class(&mut s, sql), expected, "{sql}");
+    }
+    assert_eq!(run(&mut s, "SHOW TABLES").len(), 1, "what failed left no name");
+    assert!(!dir.path().join("u").exists() || data_files(&dir.path().join("u")).is_empty());
+    run(
+        &mut s,
+        "CREATE OR REPLACE TABLE t CLUSTER BY (a) AS SELECT a, count(*) AS n FROM (SELECT id % 3 AS a FROM t) GROUP BY a",
+    );
+    assert_eq!(
+        run(&mut s, "SELECT * FROM t ORDER BY a"),
+        [[json!(0), json!(4)], [json!(1), json!(3)], [json!(2), json!(3)]]
+    );
+    assert_eq!(run(&mut s, "SELECT count(*) FROM t VERSION AS OF 0"), [[json!(10)]]);
+    let place = dir.path().join("elsewhere");
+    run(
+        &mut s,
+        &format!("CREATE TABLE delta.`{}` AS SELECT DATE '2026-01-01' AS d, 1.5 AS n, 'x' AS s", place.display()),
+    );
+    assert_eq!(
+        run(&mut s, &format!("SELECT * FROM delta.`{}`", place.display())),
+        [[json!("2026-01-01"), json!("1.5"), json!("x")]]
+    );
+    run(&mut s, "CREATE TABLE empty AS SELECT id FROM range(0)");
+    assert_eq!(run(&mut s, "SELECT count(*) FROM empty"), [[json!(0)]]);
+}
+
 /// Copies a golden table.
 fn copy_of(name: &str) -> (TempDir, String) {
     fn copy(from: &Path, to: &Path) {

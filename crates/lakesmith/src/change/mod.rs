@@ -21,6 +21,7 @@ use crate::{Session, Table};
 
 pub use copy::Copied;
 pub use lakesmith_delta::{RowCheck, RowRules, TextLength};
+pub(crate) use statements::count_output;
 pub use statements::{Replaced, Touched};
 pub use writer::RowWriter;
 
@@ -54,15 +55,40 @@ impl<'s> RowChange<'s> {
     /// Unsupported if the table cannot be written, by the feature's name; Usage for a setting that cannot be read.
     pub fn of(session: &'s Session, table: &Table) -> Result<Self> {
         lakesmith_delta::check_writable(table.delta())?;
+        Self::begin(session, table.store(), table.root(), Arc::clone(table.delta()), None)
+    }
+
+    /// A change of the rows of `base`, together with which it becomes another table.
+    ///
+    /// # Errors
+    /// Usage for a setting that cannot be read.
+    pub(crate) fn begin(
+        session: &'s Session,
+        store: &Store,
+        root: &Location,
+        base: Arc<DeltaTable>,
+        becoming: Option<(NewConfiguration, Arc<DeltaTable>)>,
+    ) -> Result<Self> {
         Ok(Self {
             session,
-            store: table.store().clone(),
-            root: table.root().clone(),
+            store: store.clone(),
+            root: root.clone(),
             limits: session.settings().limits()?,
-            base: Arc::clone(table.delta()),
-            becoming: None,
+            base,
+            becoming,
             visible: Arc::default(),
         })
+    }
+
+    /// Takes the files that it wrote with it, which were named by puts of `proof` at most.
+    pub(crate) fn give_up(self, proof: UncommittedProof) {
+        let written = std::mem::take(&mut *self.visible.lock().unwrap_or_else(PoisonError::into_inner));
+        sweep_uncommitted(self.session, &self.store, written, proof);
+    }
+
+    /// Leaves the files that it wrote where they are.
+    pub(crate) fn keep_files(self) {
+        self.visible.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The table's columns as new rows must have them.

@@ -304,7 +304,7 @@ fn conjuncts<'a>(expr: &'a Expr, parts: &mut Vec<&'a Expr>) {
 }
 
 /// The history's counters of new files.
-pub(super) fn count_output(metrics: &mut BTreeMap<String, String>, files: &[NewFile]) {
+pub(crate) fn count_output(metrics: &mut BTreeMap<String, String>, files: &[NewFile]) {
     let counted = [
         ("numFiles", files.len() as u64),
         ("numOutputRows", files.iter().map(|file| file.stats.rows).sum()),

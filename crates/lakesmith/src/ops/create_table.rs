@@ -1,24 +1,37 @@
-//! CREATE TABLE and REPLACE TABLE from column definitions, on a path or under a name.
+//! CREATE TABLE and REPLACE TABLE from column definitions or from rows, on a path or under a name.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lakesmith_core::op::{CreateTable, Replacing, Report, TimeTravel};
 use lakesmith_core::plan::keys::reference_name;
-use lakesmith_core::table::OperationInfo;
+use lakesmith_core::table::{DataEdit, NewFile, OperationInfo, ReadSet};
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_delta::{DeltaTable, FirstRows, NewConfiguration};
-use lakesmith_storage::{Location, Store};
+use lakesmith_sql::TableRef;
+use lakesmith_storage::{Location, Store, UncommittedProof};
 
 use super::properties::commit;
 use super::{json_text, load};
 use crate::catalog::Target;
 use crate::catalog::names::{quoted, table_exists};
+use crate::change::{RowChange, count_output};
 use crate::{Session, run, table_ref};
 
-/// Makes a table on a path.
-pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &CreateTable) -> Result<Report> {
+/// Writes the rows that a table begins with.
+pub(crate) type Rows<'a> = &'a dyn Fn(&RowChange<'_>) -> Result<Vec<NewFile>>;
+
+/// Makes a table on a path; `rows`: from rows.
+pub(crate) fn run(
+    session: &Session,
+    store: &Store,
+    root: &Location,
+    options: &CreateTable,
+    rows: Option<Rows<'_>>,
+) -> Result<Report> {
     check_location(root, options)?;
-    let creation = Creation { session, store, target: &Target::path(root.clone()), options, claim: &|| Ok(()) };
+    let target = Target::path(root.clone());
+    let creation = Creation { session, store, target: &target, options, claim: &|| Ok(()), rows };
     match existing(session, store, root, options)? {
         Some(table) => creation.meet(&table),
         None => creation.make(),
@@ -26,7 +39,12 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &C
 }
 
 /// Makes a table under a name, in the warehouse or at a LOCATION.
-pub(crate) fn by_name(session: &Session, parts: &[String], options: &CreateTable) -> Result<Report> {
+pub(crate) fn by_name(
+    session: &Session,
+    parts: &[String],
+    options: &CreateTable,
+    rows: Option<Rows<'_>>,
+) -> Result<Report> {
     let named = session.named(parts)?;
     let database = named.database()?;
     let location = options.location.as_deref().map(table_ref::parse).transpose()?;
@@ -49,10 +67,10 @@ pub(crate) fn by_name(session: &Session, parts: &[String], options: &CreateTable
     let store = session.open(&target.root)?;
     run::watched(&store, &target, "create table", || {
         let claim = || if is_there { Ok(()) } else { named.catalog.claim(database, &table) };
-        let creation = Creation { session, store: &store, target: &target, options, claim: &claim };
+        let creation = Creation { session, store: &store, target: &target, options, claim: &claim, rows };
         match existing(session, &store, &target.root, options)? {
             // A table without the name: it gets it, if it is what was asked for.
-            Some(at) if !is_there && !table.managed && options.replacing == Replacing::Never => {
+            Some(at) if rows.is_none() && !is_there && !table.managed && options.replacing == Replacing::Never => {
                 lakesmith_delta::check_same_table(&at, options)?;
                 claim()?;
                 Ok(Report::Done { version: at.state.version })
@@ -63,6 +81,9 @@ pub(crate) fn by_name(session: &Session, parts: &[String], options: &CreateTable
     })
 }
 
+/// Files and the history's counters of them.
+type CountedFiles = (Vec<NewFile>, BTreeMap<String, String>);
+
 /// One statement that makes a table.
 struct Creation<'a> {
     session: &'a Session,
@@ -71,6 +92,8 @@ struct Creation<'a> {
     options: &'a CreateTable,
     /// Takes the name, right before a version is written: what is refused leaves no name behind.
     claim: &'a dyn Fn() -> Result<()>,
+    /// The rows that it begins with.
+    rows: Option<Rows<'a>>,
 }
 
 impl Creation<'_> {
@@ -95,16 +118,39 @@ impl Creation<'_> {
         let new = lakesmith_delta::new_table(root, options, world)?;
         let context = self.session.commit_context(None)?;
         self.session.runtime.block_on(lakesmith_delta::check_room(self.store, root))?;
-        (self.claim)()?;
         let operation = self.operation(&new);
-        let rows = FirstRows { files: &[], metrics: &BTreeMap::new() };
+        let change = self.rows.map(|write| self.first_rows(&new, write)).transpose()?;
+        (self.claim)()?;
+        let none = (Vec::new(), BTreeMap::new());
+        let (files, metrics) = change.as_ref().map_or(&none, |(_, rows)| rows);
+        let rows = FirstRows { files, metrics };
         let create = lakesmith_delta::create(self.store, root, &new, &rows, &operation, &context);
-        if self.session.runtime.block_on(create)? {
+        let created = self.session.runtime.block_on(create);
+        match (&created, change) {
+            // Committed, or not known not to be.
+            (Ok(true) | Err(_), Some((change, _))) => change.keep_files(),
+            (Ok(false), Some((change, _))) => {
+                change.give_up(UncommittedProof { tried_versions: vec![0], all_taken_by_others: true });
+            }
+            (_, None) => {}
+        }
+        if created? {
             return Ok(Report::Done { version: 0 });
         }
         // Another writer was faster, so that there is a table now.
         let table = load(self.session, self.store, root, TimeTravel::Latest, options.replacing != Replacing::Never)?;
         self.meet(&table)
+    }
+
+    /// The rows of a new table, in files that nothing refers to yet, and the history's counters of them.
+    fn first_rows(&self, new: &NewConfiguration, write: Rows<'_>) -> Result<(RowChange<'_>, CountedFiles)> {
+        let root = &self.target.root;
+        let table = Arc::new(lakesmith_delta::becoming(root, new, None)?);
+        let change = RowChange::begin(self.session, self.store, root, table, None)?;
+        let files = write(&change)?;
+        let mut metrics = BTreeMap::new();
+        count_output(&mut metrics, &files);
+        Ok((change, (files, metrics)))
     }
 
     /// The table is there.
@@ -119,8 +165,22 @@ impl Creation<'_> {
                 let new = lakesmith_delta::replace_table(table, self.options, world)?;
                 let operation = self.operation(&new);
                 let root = &self.target.root;
+                let Some(write) = self.rows else {
+                    (self.claim)()?;
+                    let version = commit(self.session, self.store, root, table, new, operation)?;
+                    return Ok(Report::Done { version });
+                };
+                let target = Arc::new(lakesmith_delta::becoming(root, &new, Some(table))?);
+                let change =
+                    RowChange::begin(self.session, self.store, root, Arc::new(table.clone()), Some((new, target)))?;
+                let added = write(&change)?;
                 (self.claim)()?;
-                let version = commit(self.session, self.store, root, table, new, operation)?;
+                let mut metrics = BTreeMap::new();
+                count_output(&mut metrics, &added);
+                let removed = table.state.files.iter().map(|file| file.id).collect();
+                let edit =
+                    DataEdit { added, removed, reads: ReadSet::Everything, operation, metrics, ..Default::default() };
+                let version = change.commit(edit)?.version.unwrap_or(version);
                 Ok(Report::Done { version })
             }
         }
@@ -160,8 +220,9 @@ impl Creation<'_> {
             Replacing::IfThere => "CREATE OR REPLACE TABLE",
             Replacing::Only => "REPLACE TABLE",
         };
+        let from_rows = if self.rows.is_some() { " AS SELECT" } else { "" };
         OperationInfo {
-            name: name.into(),
+            name: format!("{name}{from_rows}"),
             parameters: vec![
                 ("partitionBy".into(), json_text(&json_text(&partition_by))),
                 ("clusterBy".into(), json_text(&json_text(&cluster_by))),
@@ -192,5 +253,28 @@ fn existing(session: &Session, store: &Store, root: &Location, options: &CreateT
         Ok(table) => Ok(Some(table)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+impl Session {
+    /// Makes a table whose columns `options` has from the rows that `write` writes.
+    ///
+    /// # Errors
+    /// Those of CREATE TABLE and of `write`; nothing is made then.
+    pub fn create_table_from(
+        &self,
+        table: &TableRef,
+        options: &CreateTable,
+        write: &dyn Fn(&RowChange<'_>) -> Result<Vec<NewFile>>,
+    ) -> Result<()> {
+        match table {
+            TableRef::Name(parts) => by_name(self, parts, options, Some(write)).map(drop),
+            TableRef::Path(_) => {
+                let target = self.target(table)?;
+                let store = self.open(&target.root)?;
+                run::watched(&store, &target, "create table", || run(self, &store, &target.root, options, Some(write)))
+                    .map(drop)
+            }
+        }
     }
 }
