@@ -96,4 +96,5 @@ pub use statistics_check::{Held, contradictions};
 pub use stats::{stats_json, string_prefix};
 pub use vacuum_log::{RemovedFile, covered_version, note_vacuum, removed_files};
 pub use vector::{read_vector, relative_path, unique_id, write_vectors};
+pub use version_file::check_same_log;
 pub use write_spec::{output_directory, required_tags, row_tracking, stats_leaves, write_spec};

@@ -5,6 +5,7 @@ use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Location, ObjectInfo, Store};
 
 use crate::log_files::LOG_FOLDER;
+use crate::log_state::DeltaTable;
 
 /// What tells the file from another one of its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +39,8 @@ impl VersionFile {
         Err(Error::new(
             ErrorKind::Conflict,
             format!(
-                "the log is not the one that was loaded: the file of the version that the commit builds on {why}, as after \
-                 DROP TABLE and CREATE TABLE; nothing was committed to it. Look at the table and run again"
+                "the log is not the one that was loaded: the file of that version {why}, as after DROP TABLE and CREATE TABLE; \
+                 nothing was done to it. Look at the table and run again"
             ),
         )
         .with("file", location))
@@ -49,6 +50,17 @@ impl VersionFile {
     fn is_time(&self, modified_ms: i64) -> bool {
         let second = self.modified_ms.div_euclid(1000) * 1000;
         modified_ms == self.modified_ms || modified_ms == second
+    }
+}
+
+/// Checks that the log of the table at `root` still is the one that `table` was loaded from.
+///
+/// # Errors
+/// `Conflict` if it is another one, `Unavailable` from the storage.
+pub async fn check_same_log(store: &Store, root: &Location, table: &DeltaTable) -> Result<()> {
+    match &table.log.file {
+        Some(file) => file.check(store, root).await,
+        None => Ok(()),
     }
 }
 

@@ -159,7 +159,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Drops the log at `folder` and puts what is at `other` in its place.
-fn replace_log(folder: &Path, other: &Path) {
+pub(crate) fn replace_log(folder: &Path, other: &Path) {
     std::fs::remove_dir_all(folder.join("_delta_log")).unwrap();
     if !other.join("_delta_log").exists() {
         return;

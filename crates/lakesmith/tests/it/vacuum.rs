@@ -1,6 +1,7 @@
 //! What a vacuum takes and what it leaves.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use lakesmith::ErrorKind;
@@ -417,6 +418,50 @@ fn a_file_that_is_committed_again_while_deleting_stays() {
     let report = vacuum_in(&session, &table, at_once()).unwrap();
     assert!(report.files.len() >= 5 && table.join("orphan-old.parquet").exists());
     assert!(!paths(&report).contains(&"orphan-old.parquet".to_owned()));
+}
+
+/// Lets another one interfere when a phase begins.
+struct AtPhase(&'static str, crate::conflicts::Interfere);
+
+impl lakesmith::Progress for AtPhase {
+    fn begin(&self, phase: &str, total_bytes: u64) {
+        if phase == self.0 {
+            self.1.begin(phase, total_bytes);
+        }
+    }
+
+    fn advance(&self, _bytes: u64, _rows: u64) {}
+
+    fn end(&self) {}
+}
+
+#[test]
+fn a_table_that_came_in_the_place_of_another_loses_no_file() {
+    for (logging, phase) in [(false, "listing"), (false, "deleting"), (true, "deleting")] {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let builder = TableBuilder::new(dir.path().join("t")).append(50, 2);
+        let old = builder.remove_file(0).remove_file(1).build().unwrap();
+        // The new table's live files lie where the old one has files that it removed.
+        let commits = 3 + u64::from(logging);
+        let new = (0..commits).fold(TableBuilder::new(other.path().join("t")), |b, _| b.append(7, 1)).build().unwrap();
+        let live: Vec<PathBuf> = new.files.iter().map(|file| old.folder.join(&file.path)).collect();
+        for (path, file) in live.iter().zip(&new.files) {
+            fs::copy(new.folder.join(&file.path), path).unwrap();
+        }
+        age_all(&old.folder, 60 * DAY);
+        let (folder, place) = (old.folder.clone(), other.path().join("t"));
+        let deed = move || {
+            crate::conflicts::replace_log(&folder, &place);
+            age_all(&folder, 30 * DAY);
+        };
+        let progress = std::sync::Arc::new(AtPhase(phase, crate::conflicts::Interfere::doing(deed)));
+        let options = lakesmith::SessionOptions { progress, ..Default::default() };
+        let session = lakesmith::Session::new(options).unwrap();
+        let error =
+            vacuum_in(&session, &old.folder, VacuumOptions { logging: Some(logging), ..at_once() }).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert!(live.iter().all(|path| path.exists()), "{logging} {phase}");
+    }
 }
 
 #[test]

@@ -11,8 +11,7 @@ mod find;
 mod history;
 mod inventory;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use lakesmith_core::op::{
@@ -185,22 +184,26 @@ impl<'a> Vacuum<'a> {
         self.session.runtime.block_on(rule)
     }
 
-    /// Looks for commits after `newest`, and makes the rule anew if there are any.
-    fn renewal(&self, newest: &DeltaTable) -> Renewal {
+    /// Looks for commits after `newest`, and makes the rule anew if there are any; that of a table in whose place there is
+    /// another one now says nothing any more.
+    fn renewal(&self, newest: DeltaTable) -> Renewal {
         let (store, root, retention) = (self.store.clone(), self.root.clone(), self.retention);
         let beyond = self.history.reaches_beyond_checkpoints();
-        let known = Arc::new(AtomicU64::new(newest.state.version));
+        let known = Arc::new(Mutex::new(Arc::new(newest)));
         Arc::new(move || {
             let (store, root, known) = (store.clone(), root.clone(), Arc::clone(&known));
             Box::pin(async move {
-                if !lakesmith_delta::has_commits_after(&store, &root, known.load(Ordering::Relaxed)).await? {
+                let last = Arc::clone(&known.lock().unwrap_or_else(PoisonError::into_inner));
+                if !lakesmith_delta::has_commits_after(&store, &root, last.state.version).await? {
+                    lakesmith_delta::check_same_log(&store, &root, &last).await?;
                     return Ok(None);
                 }
                 let needs = Needs { files: true, stats: false };
                 let table = lakesmith_delta::load(&store, &root, TimeTravel::Latest, needs).await?;
                 lakesmith_delta::check_writable(&table)?;
-                known.store(table.state.version, Ordering::Relaxed);
-                lakesmith_delta::sweep_rule(&store, &root, &table, retention, beyond).await.map(Some)
+                let rule = lakesmith_delta::sweep_rule(&store, &root, &table, retention, beyond).await?;
+                *known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(table);
+                Ok(Some(rule))
             })
         })
     }
@@ -222,13 +225,14 @@ impl<'a> Vacuum<'a> {
         // Whatever was committed since the table was loaded may need a candidate.
         let newest = load(self.session, self.store, self.root, TimeTravel::Latest, false)?;
         lakesmith_delta::check_writable(&newest)?;
+        self.session.runtime.block_on(lakesmith_delta::check_same_log(self.store, self.root, table))?;
         let own = u64::from(started.is_some());
         let rule = if newest.state.version == table.state.version + own {
             rule
         } else {
             self.rule(&load(self.session, self.store, self.root, TimeTravel::Version(newest.state.version), true)?)?
         };
-        let mut done = self.delete(rule, found, self.renewal(&newest))?;
+        let mut done = self.delete(rule, found, self.renewal(newest.clone()))?;
         done.version_after = self.history.end(&newest, &done, found)?.or(started);
         Ok(done)
     }
