@@ -13,6 +13,7 @@ mod ordering;
 mod plan_files;
 mod restore;
 mod rewriting;
+mod row_changes;
 mod sweeping;
 mod tables;
 mod vacuum;

@@ -47,8 +47,8 @@ pub(crate) fn ids(table: &BuiltTable) -> BTreeMap<i64, u64> {
         let built = table.files.iter().find(|f| f.path == file.path);
         let deleted = match (&file.deletion_vector, built) {
             (None, _) => vec![],
-            (Some(_), Some(built)) => built.deleted.clone(),
-            (Some(id), None) => read_vector(&table.folder, id).unwrap().iter().collect(),
+            (Some(_), Some(built)) if built.deleted.len() as u64 == file.deleted_rows => built.deleted.clone(),
+            (Some(id), _) => read_vector(&table.folder, id).unwrap().iter().collect(),
         };
         assert_eq!(deleted.len() as u64, file.deleted_rows);
         let opened = std::fs::File::open(on_disk(table, &file.path)).unwrap();
