@@ -35,7 +35,7 @@ pub(crate) fn translate(error: DataFusionError, spelling: &dyn Fn(&str) -> Strin
             }
         }
         DataFusionError::External(cause) => own(cause),
-        DataFusionError::Shared(inner) => shared(&inner, spelling),
+        DataFusionError::Shared(inner) => shared(&inner),
         DataFusionError::ArrowError(inner, _) => arrow(*inner),
         DataFusionError::ParquetError(inner) => parquet(*inner),
         DataFusionError::SchemaError(inner, _) => schema(&inner, spelling),
@@ -66,12 +66,12 @@ pub(crate) fn translate(error: DataFusionError, spelling: &dyn Fn(&str) -> Strin
     }
 }
 
-fn shared(error: &Arc<DataFusionError>, spelling: &dyn Fn(&str) -> String) -> Error {
+fn shared(error: &Arc<DataFusionError>) -> Error {
     if let Some(own) = find(error.as_ref()) {
         return own.clone();
     }
     match error.as_ref() {
-        DataFusionError::Shared(inner) => shared(inner, spelling),
+        DataFusionError::Shared(inner) => shared(inner),
         DataFusionError::Plan(message) => plan(message),
         DataFusionError::Execution(message) => execution(message),
         other => execution(&other.to_string()),

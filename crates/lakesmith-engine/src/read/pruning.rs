@@ -317,7 +317,7 @@ impl PruningStatistics for Known {
 /// The smaller of two zeros, or the greater one: in the order of bits they differ, in queries they don't.
 fn with_zero(value: Scalar, zero: f64) -> Scalar {
     match value {
-        Scalar::Double(v) if v == 0.0 => Scalar::Double(zero),
+        Scalar::Double(0.0) => Scalar::Double(zero),
         Scalar::Double(v) if v.is_nan() => Scalar::Double(f64::NAN),
         other => other,
     }

@@ -26,7 +26,7 @@ impl AnalyzerRule for SparkMeaning {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| rewrite(plan)).data()
+        plan.transform_up_with_subqueries(rewrite).data()
     }
 }
 

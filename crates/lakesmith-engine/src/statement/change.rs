@@ -45,7 +45,7 @@ pub(crate) enum RowsBefore {
     /// OVERWRITE
     Go,
     /// INTO … REPLACE WHERE
-    GoWhere(Condition),
+    GoWhere(Box<Condition>),
 }
 
 /// How many files new rows go to.
@@ -148,7 +148,7 @@ fn insert(parser: &mut Parser<'_>, text: &str) -> Result<Insert, ParserError> {
         parser.expect_token(&Token::RParen)?;
     }
     if matches!(rows_before, RowsBefore::Stay) && parser.parse_keywords(&[Keyword::REPLACE, Keyword::WHERE]) {
-        rows_before = RowsBefore::GoWhere(condition(parser, text)?);
+        rows_before = RowsBefore::GoWhere(Box::new(condition(parser, text)?));
     }
     let source = parser.parse_query()?;
     Ok(Insert { table, columns, by_name, partition, rows_before, source })
