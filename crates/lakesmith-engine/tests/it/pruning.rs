@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Decimal128Array, Float32Array, Float64Array};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::asking::{ask_in, golden, rows, session};
 use crate::crafted::Crafted;
