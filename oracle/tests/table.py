@@ -72,6 +72,23 @@ class Table:
     def commit_info(self, version=None):
         return next(body for kind, body in self.commit(version) if kind == "commitInfo")
 
+    def snapshot(self):
+        """Spark's view of the newest version, read anew from the log, and Spark's log."""
+        log = self.spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog
+        log.clearCache()
+        log = log.forTable(self.spark._jsparkSession, self.path)
+        return log.update(False, getattr(log, "update$default$2")(), getattr(log, "update$default$3")()), log
+
+    def agrees_with_checksum(self):
+        """True if Spark computes from the actions what the version checksum says; without one there is nothing to compare."""
+        snapshot, _ = self.snapshot()
+        return snapshot.validateChecksum(getattr(snapshot, "validateChecksum$default$1")())
+
+    def checkpoint(self):
+        """Has Spark write a checkpoint of the newest version."""
+        snapshot, log = self.snapshot()
+        log.checkpoint(snapshot, getattr(log, "checkpoint$default$2")())
+
     def forget_before_checkpoint(self):
         """Removes the log that the newest checkpoint replaces, so that a reader must trust the checkpoint."""
         log = self.path + "/_delta_log"

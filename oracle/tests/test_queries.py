@@ -1,13 +1,10 @@
 """The same queries, asked of Spark and of us, on tables that Spark wrote with everything odd at once."""
 
-import base64
-import datetime
-import decimal
 import json
-import math
 
 import pytest
 
+from answers import near, plain, shown
 from lakesmith_binary import Failed
 
 DAYS = "date_add(DATE'2026-01-01', CAST(id % 5 AS INT))"
@@ -110,42 +107,6 @@ QUERIES = [
 ]
 
 
-def shown(value, kind):
-    """A value of Spark's as JSON has it."""
-    name = kind.typeName()
-    if value is None:
-        return None
-    if name == "decimal":
-        return format(value, "f")
-    if name == "timestamp":
-        return value.replace(tzinfo=datetime.timezone.utc).isoformat()
-    if name in ("date", "timestamp_ntz"):
-        return value.isoformat()
-    if name == "binary":
-        return base64.b64encode(bytes(value)).decode()
-    if name in ("double", "float"):
-        return value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if name == "struct":
-        return {field.name: shown(value[field.name], field.dataType) for field in kind.fields}
-    if name == "array":
-        return [shown(item, kind.elementType) for item in value]
-    if name == "map":
-        return {str(key): shown(item, kind.valueType) for key, item in value.items()}
-    assert not isinstance(value, (decimal.Decimal, datetime.date))
-    return value
-
-
-def near(ours, theirs):
-    """Floats of the shorter type have fewer digits in ours than in Python's."""
-    if isinstance(ours, float) and isinstance(theirs, float):
-        return math.isclose(ours, theirs, rel_tol=1e-6) and math.copysign(1, ours) == math.copysign(1, theirs)
-    if isinstance(ours, list) and isinstance(theirs, list):
-        return len(ours) == len(theirs) and all(near(o, t) for o, t in zip(ours, theirs))
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        return list(ours) == list(theirs) and all(near(ours[key], theirs[key]) for key in ours)
-    return type(ours) is type(theirs) and ours == theirs
-
-
 @pytest.mark.parametrize("query", QUERIES)
 def test_spark_answers_the_same(spark, lakesmith, odd, conf, query):
     # Looking for 0.0 in a dictionary, Spark passes over -0.0.
@@ -161,13 +122,6 @@ def test_spark_answers_the_same(spark, lakesmith, odd, conf, query):
         assert near(mine, spark_row), (names, mine, spark_row)
     if lines:
         assert [name for name, _ in lines[0]] == names
-
-
-def plain(value):
-    """Objects again of what was read as pairs."""
-    if isinstance(value, list) and value and all(isinstance(item, tuple) for item in value):
-        return {key: plain(item) for key, item in value}
-    return [plain(item) for item in value] if isinstance(value, list) else value
 
 
 WRONG = [
