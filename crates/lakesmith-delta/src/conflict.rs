@@ -52,8 +52,8 @@ const ALLOWED_KEYS: [&str; 7] = [
 const MAPPING_ID: &str = "delta.columnMapping.id";
 const MAPPING_NAME: &str = "delta.columnMapping.physicalName";
 
-/// A winner changed only the high-water mark of identity columns.
-const IDENTITY_TAG: &str = "delta.identity.schemaUpdate";
+/// A commit changed of the metadata only the high-water mark of identity columns.
+pub(crate) const IDENTITY_TAG: &str = "delta.identity.schemaUpdate";
 
 /// Checks that our commit may follow `winner`.
 ///

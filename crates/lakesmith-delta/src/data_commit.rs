@@ -41,6 +41,8 @@ pub struct Becoming<'a> {
     pub configuration: &'a NewConfiguration,
     /// The table with them, for which the new files were written.
     pub table: &'a DeltaTable,
+    /// True if nothing is new but how far identity columns have come.
+    pub numbers: bool,
 }
 
 /// Commits rows that enter and leave on top of `base`.
@@ -338,7 +340,7 @@ impl DataCommitter<'_> {
         }
         let lenient = property(&self.tip.metadata, "delta.isolationLevel")
             .is_some_and(|level| level.eq_ignore_ascii_case("WriteSerializable"));
-        if lenient && self.becoming.is_none() && winner.info.is_blind_append == Some(true) {
+        if lenient && self.becoming.is_none_or(|b| b.numbers) && winner.info.is_blind_append == Some(true) {
             return Ok(());
         }
         for values in winner.appended() {

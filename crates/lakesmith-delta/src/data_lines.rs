@@ -15,6 +15,7 @@ use crate::assemble::{
     Assembled, PRESERVED_TAG, check_files, domain, first_timestamp, lines, live_add, live_remove, new_add, parameters,
     partition_values, signed, with_new_clock,
 };
+use crate::conflict::IDENTITY_TAG;
 use crate::data_commit::Becoming;
 use crate::live_stats::with_wide_bounds;
 use crate::log_state::DeltaTable;
@@ -170,12 +171,18 @@ impl DataIntent<'_> {
         now_ms: i64,
     ) -> Result<CommitInfo> {
         let operation = &self.edit.operation;
-        let appends = self.edit.removed.is_empty() && self.edit.marked.is_empty() && self.becoming.is_none();
-        let tags = after.tracks_rows().then(|| {
+        let numbers = self.becoming.is_some_and(|b| b.numbers);
+        let remakes = self.becoming.is_some() && !numbers;
+        let appends = self.edit.removed.is_empty() && self.edit.marked.is_empty() && !remakes;
+        let mut tags = Map::new();
+        if after.tracks_rows() {
             // Rows that a winner began to track while we moved them have new ids.
-            let preserved = self.becoming.is_some() || appends || Tip::of(self.base).tracks_rows();
-            Map::from_iter([(PRESERVED_TAG.to_string(), Value::from(preserved.to_string()))])
-        });
+            let preserved = remakes || appends || Tip::of(self.base).tracks_rows();
+            tags.insert(PRESERVED_TAG.to_string(), Value::from(preserved.to_string()));
+        }
+        if numbers {
+            tags.insert(IDENTITY_TAG.to_string(), Value::from("true"));
+        }
         let isolation = property(&tip.metadata, "delta.isolationLevel").unwrap_or("Serializable");
         Ok(CommitInfo {
             in_commit_timestamp: after.has_own_clock().then(|| {
@@ -189,7 +196,7 @@ impl DataIntent<'_> {
             is_blind_append: Some(appends && matches!(self.edit.reads, ReadSet::Nothing)),
             operation_metrics: Some(metrics.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect()),
             user_metadata: operation.user_metadata.clone(),
-            tags,
+            tags: (!tags.is_empty()).then_some(tags),
             engine_info: Some(self.engine_info.into()),
             txn_id: Some(self.transaction_id.into()),
             unknown: Map::new(),

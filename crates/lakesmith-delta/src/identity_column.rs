@@ -3,11 +3,64 @@
 //! # Source
 //! Delta PROTOCOL.md, "Identity Columns"; Delta Spark `IdentityColumn.copySchemaWithMergedHighWaterMarks`.
 
+use lakesmith_core::table::Field;
 use lakesmith_core::{Error, Result};
 use serde_json::Value;
 
+use crate::log_state::DeltaTable;
+use crate::properties::NewConfiguration;
+
+const START: &str = "delta.identity.start";
 const STEP: &str = "delta.identity.step";
 const MARK: &str = "delta.identity.highWaterMark";
+const EXPLICIT: &str = "delta.identity.allowExplicitInsert";
+
+/// How a column numbers its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// The next number; `None` if there is none that fits.
+    pub next: Option<i64>,
+    /// From one number to the next.
+    pub step: i64,
+    /// Whether rows may bring their own numbers.
+    pub takes_values: bool,
+}
+
+/// How the column numbers its rows, if it does.
+pub(crate) fn identity(field: &Field) -> Option<Identity> {
+    let number = |key: &str| field.metadata.get(key).and_then(|text| text.parse::<i64>().ok());
+    let step = number(STEP)?;
+    let next = match number(MARK) {
+        Some(mark) => mark.checked_add(step),
+        None => Some(number(START).unwrap_or(1)),
+    };
+    let takes_values = field.metadata.get(EXPLICIT).is_some_and(|text| text == "true");
+    Some(Identity { next, step, takes_values })
+}
+
+/// The table's metadata after so many rows were numbered by each of these columns, given by their places.
+///
+/// # Errors
+/// `Corrupt` if the schema is none; Usage if numbers ran out.
+pub fn after_numbers(table: &DeltaTable, numbered: &[(usize, u64)]) -> Result<NewConfiguration> {
+    let mut metadata = table.log.metadata.clone();
+    let mut schema = parse(&metadata.schema_string)?;
+    let fields = schema.get_mut("fields").and_then(Value::as_array_mut);
+    let fields = fields.ok_or_else(|| Error::corrupt("the table's schema has no fields"))?;
+    for (place, count) in numbered.iter().filter(|(_, count)| *count > 0) {
+        let known = table.state.schema.fields.get(*place);
+        let last = known.and_then(identity).and_then(|identity| {
+            let steps = i64::try_from(count - 1).ok()?.checked_mul(identity.step)?;
+            identity.next?.checked_add(steps)
+        });
+        let last =
+            last.ok_or_else(|| Error::usage("an identity column ran out of numbers").class("ARITHMETIC_OVERFLOW"))?;
+        let field = fields.get_mut(*place).and_then(|field| field.get_mut("metadata")).and_then(Value::as_object_mut);
+        field.ok_or_else(|| Error::corrupt("an identity column has no metadata"))?.insert(MARK.to_owned(), last.into());
+    }
+    metadata.schema_string = schema.to_string();
+    Ok(NewConfiguration { metadata: Some(metadata), ..NewConfiguration::default() })
+}
 
 /// The schema `of` with the marks of `current` where those have gone further.
 ///

@@ -75,6 +75,7 @@ pub use create::{FirstRows, becoming, check_room, check_same_table, create, new_
 pub use data_commit::{Becoming, check_takes_deletes, commit_data};
 pub use features::{check_features, check_writable, with_features};
 pub use history::history;
+pub use identity_column::{Identity, after_numbers};
 pub use last_checkpoint::configuration_digest;
 pub use load::{Needs, load};
 pub use log_check::{LogCheck, check_checksum, check_log};

@@ -7,12 +7,12 @@ use lakesmith_core::table::{Field, TableState};
 use serde_json::Value;
 
 use crate::alter::DEFAULT;
+use crate::identity_column::{Identity, identity};
 use crate::schema_text::CHAR_VARCHAR;
 
 const CONSTRAINT_PREFIX: &str = "delta.constraints.";
 const GENERATED: &str = "delta.generationExpression";
 const INVARIANTS: &str = "delta.invariants";
-const IDENTITY: &str = "delta.identity.step";
 
 /// A condition that must be true of every row; NULL is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct RowRules {
     /// Values of columns that a statement leaves out, in SQL.
     pub defaults: Vec<(usize, String)>,
     /// Columns that number their rows.
-    pub identity: Vec<usize>,
+    pub identity: Vec<(usize, Identity)>,
     /// Texts of limited length.
     pub lengths: Vec<(usize, TextLength)>,
 }
@@ -62,9 +62,7 @@ pub fn row_rules(state: &TableState) -> RowRules {
         rules.generated.extend(text(field, GENERATED).map(|sql| (place, sql)));
         rules.defaults.extend(text(field, DEFAULT).map(|sql| (place, sql)));
         rules.lengths.extend(text(field, CHAR_VARCHAR).and_then(|t| length(&t)).map(|l| (place, l)));
-        if field.metadata.contains_key(IDENTITY) {
-            rules.identity.push(place);
-        }
+        rules.identity.extend(identity(field).map(|identity| (place, identity)));
         let invariant = text(field, INVARIANTS).and_then(|t| serde_json::from_str::<Value>(&t).ok());
         if let Some(sql) = invariant.as_ref().and_then(|i| i["expression"]["expression"].as_str()) {
             rules.checks.push(RowCheck { name: format!("EXPRESSION({sql})"), sql: sql.to_owned() });

@@ -27,7 +27,7 @@ mod sql;
 mod table_ref;
 
 pub use catalog::{Catalog, CatalogTable, Database};
-pub use change::{Changed, Copied, Replaced, RowChange, RowCheck, RowRules, RowWriter, TextLength, Touched};
+pub use change::{Changed, Copied, Identity, Replaced, RowChange, RowCheck, RowRules, RowWriter, TextLength, Touched};
 pub use demo::{DemoOptions, DemoReport, demo};
 pub use lakesmith_core::{Error, ErrorKind, Result, layout, op, plan, predicate, table, units};
 pub use lakesmith_sql::{

@@ -19,6 +19,8 @@ pub(super) enum Given {
     Sql(String),
     /// From an expression over other columns, once those are known.
     Generated(String),
+    /// The next number of the column.
+    Numbered,
 }
 
 /// One entry for each column of the table.
@@ -58,7 +60,10 @@ pub(super) fn assign(
             let is_left = |at: &usize| !fixed.iter().any(|(f, _)| f == at);
             let mut order: Vec<usize> = (0..fields.len()).filter(is_left).collect();
             // What a table computes by itself need not be given.
-            let own = |at: &usize| rules.generated.iter().any(|(place, _)| place == at);
+            let own = |at: &usize| {
+                rules.generated.iter().any(|(place, _)| place == at)
+                    || rules.identity.iter().any(|(place, _)| place == at)
+            };
             if source.len() < order.len() && order.len() - order.iter().filter(|at| own(at)).count() == source.len() {
                 order.retain(|at| !own(at));
             }
@@ -91,6 +96,11 @@ pub(super) fn assign(
             }
         });
     }
+    let numbers_itself =
+        |at: &usize| rules.identity.iter().any(|(place, identity)| place == at && !identity.takes_values);
+    if let Some(at) = named.iter().chain(fixed.iter().map(|(at, _)| at)).find(|at| numbers_itself(at)) {
+        return Err(change.numbers_itself(*at));
+    }
     let given = |at: usize| {
         if let Some(source) = named.iter().position(|n| *n == at) {
             return Given::Source(source);
@@ -100,6 +110,9 @@ pub(super) fn assign(
         }
         if let Some((_, sql)) = rules.generated.iter().find(|(g, _)| *g == at) {
             return Given::Generated(sql.clone());
+        }
+        if rules.identity.iter().any(|(place, _)| *place == at) {
+            return Given::Numbered;
         }
         let default = rules.defaults.iter().find(|(d, _)| *d == at);
         Given::Sql(default.map_or_else(|| "NULL".to_owned(), |(_, sql)| sql.clone()))

@@ -8,9 +8,11 @@ use datafusion::common::Result as PlanResult;
 use datafusion::datasource::ViewTable;
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::prelude::SessionContext;
-use lakesmith::{Error, Result, RowChange, RowRules, TextLength};
+use lakesmith::table::Field as TableField;
+use lakesmith::{Result, RowChange, RowRules, TextLength};
 
 use super::columns::Given;
+use super::numbering::Numbers;
 use crate::planner::Tables;
 use crate::query::plan_text;
 use crate::read::arrow_field;
@@ -44,6 +46,8 @@ pub(super) enum Kind {
 pub(super) struct Filled {
     pub plan: LogicalPlan,
     pub checks: Vec<Check>,
+    /// Numbers that identity columns give while it runs.
+    pub numbered: Vec<Arc<Numbers>>,
 }
 
 /// Plans the rows that `source` gives as rows of the table of `change`. `replaced`: a condition that each must meet.
@@ -66,7 +70,7 @@ pub(super) fn fill(
     let item = |(given, place): (&Given, usize)| match given {
         Given::Source(at) => Some((place, format!("`c{at}`"))),
         Given::Sql(sql) => Some((place, format!("({sql})"))),
-        Given::Generated(_) => None,
+        Given::Generated(_) | Given::Numbered => None,
     };
     let items: Vec<(usize, String)> = given.iter().zip(0..).filter_map(item).collect();
     let places: Vec<usize> = items.iter().map(|(place, _)| *place).collect();
@@ -74,6 +78,14 @@ pub(super) fn fill(
         items.iter().map(|(place, sql)| format!("{sql} AS {}", quoted(&fields[*place].name))).collect();
     let known = step(context, source, &list.join(", "))?;
     let known = cast(known, &places.iter().map(|p| types[*p].clone()).collect::<Vec<_>>()).map_err(failed)?;
+    let numbered: Vec<Arc<Numbers>> = given
+        .iter()
+        .enumerate()
+        .filter(|(_, given)| **given == Given::Numbered)
+        .filter_map(|(place, _)| rules.identity.iter().find(|(at, _)| *at == place))
+        .map(|(place, identity)| Numbers::new(*place, *identity))
+        .collect();
+    let known = number(known, fields, &numbered).map_err(failed)?;
     // Values that follow from them.
     let list: Vec<String> = given
         .iter()
@@ -95,14 +107,14 @@ pub(super) fn fill(
     let whole = cast(whole, &types).map_err(failed)?;
     let checks = checks(change, rules, given, replaced);
     if checks.is_empty() {
-        return Ok(Filled { plan: whole, checks });
+        return Ok(Filled { plan: whole, checks, numbered });
     }
     let mut list: Vec<String> = fields.iter().map(|f| quoted(&f.name)).collect();
     list.extend(
         checks.iter().enumerate().map(|(i, check)| format!("coalesce(({}), false) AS `{ROWS}_{i}`", check.sql)),
     );
     let plan = step(context, whole, &list.join(", "))?;
-    Ok(Filled { plan, checks })
+    Ok(Filled { plan, checks, numbered })
 }
 
 fn checks(change: &RowChange<'_>, rules: &RowRules, given: &[Given], replaced: Option<&str>) -> Vec<Check> {
@@ -142,6 +154,16 @@ fn step(context: &SessionContext, rows: LogicalPlan, list: &str) -> Result<Logic
     plan_text(context, &tables, &format!("SELECT {list} FROM `{ROWS}`"))
 }
 
+/// The rows with their numbers.
+fn number(plan: LogicalPlan, fields: &[TableField], numbered: &[Arc<Numbers>]) -> PlanResult<LogicalPlan> {
+    if numbered.is_empty() {
+        return Ok(plan);
+    }
+    let mut columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
+    columns.extend(numbered.iter().map(|n| n.expression().alias(fields[n.place].name.to_lowercase())));
+    LogicalPlanBuilder::from(plan).project(columns)?.build()
+}
+
 /// The columns of `plan` in these types.
 fn cast(plan: LogicalPlan, types: &[DataType]) -> PlanResult<LogicalPlan> {
     let columns = plan.schema().columns();
@@ -178,16 +200,4 @@ fn named_like(to: &DataType, from: &DataType) -> DataType {
 
 fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
-}
-
-/// The error for a statement that leaves a column to a rule that is not followed here.
-pub(super) fn check_identity(change: &RowChange<'_>, rules: &RowRules) -> Result<()> {
-    let Some(place) = rules.identity.first() else { return Ok(()) };
-    let column = &change.schema().fields[*place].name;
-    Err(Error::unsupported(format!(
-        "the column `{column}` numbers the rows by itself (GENERATED AS IDENTITY), which is not done here yet; insert with \
-         Spark"
-    ))
-    .class("UNSUPPORTED_FEATURE")
-    .with("column", column))
 }

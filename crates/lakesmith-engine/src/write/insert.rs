@@ -13,7 +13,7 @@ use lakesmith::op::TimeTravel;
 use lakesmith::{Replaced, Result, RowChange, RowRules};
 
 use super::columns::{Given, assign};
-use super::fill::{check_identity, fill};
+use super::fill::fill;
 use super::spread::Spread;
 use super::{Running, delete, in_insert, sink};
 use crate::query::Prepared;
@@ -27,9 +27,8 @@ pub(crate) fn insert(running: Running<'_>, insert: &Insert) -> Result<()> {
     let Running { session, runtime, views, parsed } = running;
     let root = session.resolve(&table_ref(&insert.table))?;
     let table = session.open_table(&root, TimeTravel::Latest)?;
-    let change = RowChange::of(session, &table)?;
+    let mut change = RowChange::of(session, &table)?;
     let rules = change.rules();
-    check_identity(&change, &rules)?;
     let mut source = (*insert.source).clone();
     put_defaults(&mut source.body, &change, &rules, insert);
     let prepared = Prepared::new(session, runtime, views, &mut source, parsed)?;
@@ -46,6 +45,8 @@ pub(crate) fn insert(running: Running<'_>, insert: &Insert) -> Result<()> {
     let task = prepared.context().task_ctx();
     let added = sink::write(runtime, &change, &physical, &task, (writers, spread), &filled.checks)?;
     let replaced = replaced(running, &change, insert, &given)?;
+    let numbered: Vec<(usize, u64)> = filled.numbered.iter().map(|n| (n.place, n.count())).collect();
+    change.note_numbers(&numbered)?;
     change.insert(added, replaced, reads_itself)?;
     Ok(())
 }
@@ -73,7 +74,7 @@ fn replaced(running: Running<'_>, change: &RowChange<'_>, insert: &Insert, given
                     value.as_ref()?;
                     match &given[at] {
                         Given::Sql(sql) => Some(format!("`{}` <=> ({sql})", fields[at].name.replace('`', "``"))),
-                        Given::Source(_) | Given::Generated(_) => None,
+                        Given::Source(_) | Given::Generated(_) | Given::Numbered => None,
                     }
                 })
                 .collect();

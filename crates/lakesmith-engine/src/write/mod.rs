@@ -11,6 +11,7 @@ mod create;
 mod delete;
 mod fill;
 mod insert;
+mod numbering;
 mod schema;
 mod sink;
 mod spread;

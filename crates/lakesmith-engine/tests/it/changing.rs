@@ -224,12 +224,12 @@ fn what_cannot_be_deleted_is_refused() {
 }
 
 #[test]
-fn generated_columns_are_computed_or_compared() {
+fn columns_that_are_computed_or_numbered_get_their_values() {
     let (dir, mut s) = warehouse();
     let table = dir.path().join("g");
     std::fs::create_dir_all(table.join("_delta_log")).unwrap();
     let field = |name: &str, kind: &str, metadata: Value| json!({"name": name, "type": kind, "nullable": true, "metadata": metadata});
-    let schema = json!({"type": "struct", "fields": [
+    let mut schema = json!({"type": "struct", "fields": [
         field("ts", "timestamp", json!({})),
         field("day", "date", json!({"delta.generationExpression": "CAST(ts AS DATE)"})),
         field("n", "long", json!({"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": true})),
@@ -245,8 +245,27 @@ fn generated_columns_are_computed_or_compared() {
     };
     write(&schema);
     let t = format!("delta.`{}`", table.display());
-    let error = ask_in(&mut s, &format!("INSERT INTO {t} (ts) VALUES (TIMESTAMP '2026-01-01 10:00:00')")).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    for hour in ["10", "11"] {
+        let two = format!("(TIMESTAMP '2026-01-01 {hour}:00:00'), (TIMESTAMP '2026-01-02 {hour}:00:00')");
+        run(&mut s, &format!("INSERT INTO {t} (ts) VALUES {two}"));
+    }
+    run(&mut s, &format!("INSERT INTO {t} (ts, n) VALUES (TIMESTAMP '2026-01-03 10:00:00', 100)"));
+    assert_eq!(
+        run(&mut s, &format!("SELECT n FROM {t} ORDER BY n")),
+        [[json!(1)], [json!(2)], [json!(3)], [json!(4)], [json!(100)]]
+    );
+    run(&mut s, &format!("INSERT INTO {t} (ts) SELECT TIMESTAMP '2026-01-04 10:00:00' FROM range(20000)"));
+    assert_eq!(
+        run(&mut s, &format!("SELECT count(DISTINCT n), max(n) FROM {t} WHERE day = '2026-01-04'")),
+        [[json!(20000), json!(20004)]]
+    );
+    schema["fields"][2]["metadata"]["delta.identity.allowExplicitInsert"] = json!(false);
+    std::fs::remove_dir_all(table.join("_delta_log")).unwrap();
+    std::fs::create_dir_all(table.join("_delta_log")).unwrap();
+    write(&schema);
+    let explicit = format!("INSERT INTO {t} (ts, n) VALUES (TIMESTAMP '2026-01-01 10:00:00', 7)");
+    let error = ask_in(&mut s, &explicit).unwrap_err();
+    assert_eq!(error.class_name(), "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", "{error}");
     let mut plain = schema;
     plain["fields"].as_array_mut().unwrap().pop();
     write(&plain);
@@ -309,6 +328,30 @@ fn tables_are_made_from_queries() {
     );
     run(&mut s, "CREATE TABLE empty AS SELECT id FROM range(0)");
     assert_eq!(run(&mut s, "SELECT count(*) FROM empty"), [[json!(0)]]);
+}
+
+#[test]
+fn rows_deleted_by_copies_are_told_to_readers_of_changes() {
+    let (dir, mut s) = warehouse();
+    run(
+        &mut s,
+        "CREATE TABLE t (id BIGINT, p INT) PARTITIONED BY (p) TBLPROPERTIES (delta.enableChangeDataFeed = true, delta.enableDeletionVectors = false)",
+    );
+    run(&mut s, "INSERT INTO t SELECT id, id % 2 FROM range(20)");
+    run(&mut s, "DELETE FROM t WHERE id IN (3, 4, 6) OR (p = 1 AND id > 0)");
+    assert_eq!(run(&mut s, "SELECT count(*) FROM t"), [[json!(8)]]);
+    let files = data_files(&dir.path().join("t/_change_data"));
+    assert_eq!(files.len(), 2, "{files:?}");
+    let folder = dir.path().join("t/_change_data");
+    let told = |s: &mut Session, p: u8| {
+        let folder = folder.join(format!("p={p}"));
+        run(s, &format!("SELECT count(*), sum(id), min(_change_type) FROM parquet.`{}`", folder.display()))
+    };
+    assert_eq!(told(&mut s, 0), [[json!(2), json!(10), json!("delete")]]);
+    assert_eq!(told(&mut s, 1), [[json!(10), json!(100), json!("delete")]]);
+    let history = run(&mut s, "DESCRIBE HISTORY t LIMIT 1");
+    assert_eq!(history[0][12]["numAddedChangeFiles"], "2");
+    assert_eq!(class(&mut s, "INSERT INTO t REPLACE WHERE id = 0 SELECT 0, 0"), "UNSUPPORTED_FEATURE");
 }
 
 /// Copies a golden table.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use lakesmith_core::Result;
 use lakesmith_core::table::vector::VectorLocation;
 use lakesmith_core::table::{
-    DeleteInfo, DeletionVector, FileId, MarkedFile, NewFile, RewriteOutcome, RewriteTask, WriteSpec,
+    DataType, DeleteInfo, DeletionVector, Field, FileId, MarkedFile, NewFile, PartitionTuple, RewriteOutcome,
+    RewriteTask, Scalar, WriteSpec, WrittenFile,
 };
-use lakesmith_core::{Error, Result};
 use lakesmith_exec::{LocalExecutor, RewriteControl};
 
 use super::{RowChange, new_file, stem};
@@ -25,6 +26,19 @@ pub struct Copied {
     pub deleted: u64,
 }
 
+/// Where files for readers of changes lie, and the column that tells the kind of change.
+const CHANGES_FOLDER: &str = "_change_data";
+const CHANGE_TYPE: &str = "_change_type";
+
+/// A file that is to be written again.
+struct Copy<'a> {
+    file: &'a MarkedFile,
+    /// Rows that are left out.
+    without: DeletionVector,
+    partition: PartitionTuple,
+    stem: String,
+}
+
 impl RowChange<'_> {
     /// Writes each file again without the rows that are marked and without those that were deleted before. Rows keep their ids.
     ///
@@ -32,40 +46,101 @@ impl RowChange<'_> {
     /// Unsupported for a file that holds what cannot be written again, Corrupt, those of the storage.
     pub fn copy_without(&self, marked: &[MarkedFile]) -> Result<Copied> {
         let table = &self.base;
-        let read = Arc::new(lakesmith_delta::read_spec(table)?);
-        let write: Arc<WriteSpec> = Arc::new(self.write_spec(table)?);
+        let write = Arc::new(self.write_spec(table)?);
         let mut copied = Copied::default();
-        let mut tasks = Vec::with_capacity(marked.len());
-        let mut partitions = Vec::with_capacity(marked.len());
+        let mut copies = Vec::with_capacity(marked.len());
         for file in marked {
-            let [input] = &mut lakesmith_delta::input_files(table, &self.root, &[file.file])?[..] else {
-                return Err(Error::internal("one file was asked for"));
-            };
-            let before = match &input.deletes {
-                Some(info) => self.session.runtime.block_on(lakesmith_delta::read_vector(&self.store, info))?,
-                None => DeletionVector::default(),
-            };
+            let before = self.deleted_before(file)?;
             let all = DeletionVector::from_rows(before.iter().chain(file.rows.iter()));
             copied.deleted += all.cardinality() - before.cardinality();
             copied.removed.push(file.file);
-            if all.cardinality() == file.physical_rows {
+            let partition = table.state.files.get(file.file).partition.clone();
+            let stem = stem(self.session.options.world.as_ref(), table, &partition, copies.len());
+            copies.push(Copy { file, without: all, partition, stem });
+        }
+        for (partition, written) in self.write_copies(copies, &write)? {
+            copied.rows += written.rows;
+            copied.added.push(new_file(table, partition, written));
+        }
+        Ok(copied)
+    }
+
+    /// Writes the rows that are marked, and were not deleted before, for readers of changes.
+    ///
+    /// # Errors
+    /// As [`RowChange::copy_without`].
+    ///
+    /// # Source
+    /// Delta PROTOCOL.md, "Add CDC File", "Change Data Files".
+    pub fn deleted_rows(&self, marked: &[MarkedFile]) -> Result<Vec<NewFile>> {
+        let table = &self.base;
+        let mut write = WriteSpec { row_tracking: None, stats_leaves: Vec::new(), ..self.write_spec(table)? };
+        write.partition_indexes.push(table.state.partition_columns.len());
+        write.partition_fields.push(Field {
+            name: CHANGE_TYPE.to_owned(),
+            physical: CHANGE_TYPE.to_owned(),
+            id: None,
+            data_type: DataType::String,
+            nullable: true,
+            metadata: Default::default(),
+        });
+        let write = Arc::new(write);
+        let mut copies = Vec::with_capacity(marked.len());
+        for file in marked {
+            let before = self.deleted_before(file)?;
+            let gone = DeletionVector::from_rows(file.rows.iter().filter(|row| !before.contains(*row)));
+            let kept = DeletionVector::from_rows((0..file.physical_rows).filter(|row| !gone.contains(*row)));
+            let mut partition = table.state.files.get(file.file).partition.clone();
+            let place = stem(self.session.options.world.as_ref(), table, &partition, copies.len());
+            let (folder, name) = place.rsplit_once("/part-").map_or(("", place.as_str()), |(f, n)| (f, n));
+            let slash = if folder.is_empty() { "" } else { "/" };
+            let stem = format!("{CHANGES_FOLDER}/{folder}{slash}cdc-{}", name.trim_start_matches("part-"));
+            partition.values.push(Scalar::String("delete".to_owned()));
+            partition.raw.push(Some("delete".to_owned()));
+            copies.push(Copy { file, without: kept, partition, stem });
+        }
+        let written = self.write_copies(copies, &write)?.into_iter().map(|(mut partition, written)| {
+            partition.values.pop();
+            partition.raw.pop();
+            new_file(table, partition, written)
+        });
+        Ok(written.collect())
+    }
+
+    fn deleted_before(&self, file: &MarkedFile) -> Result<DeletionVector> {
+        match self.base.state.files.get(file.file).deletes {
+            Some(info) => self.session.runtime.block_on(lakesmith_delta::read_vector(&self.store, info)),
+            None => Ok(DeletionVector::default()),
+        }
+    }
+
+    /// Writes the files again, each with its partition; those of which no row is left are passed over.
+    fn write_copies(
+        &self,
+        copies: Vec<Copy<'_>>,
+        write: &Arc<WriteSpec>,
+    ) -> Result<Vec<(PartitionTuple, WrittenFile)>> {
+        let read = Arc::new(lakesmith_delta::read_spec(&self.base)?);
+        let mut tasks: Vec<RewriteTask> = Vec::with_capacity(copies.len());
+        for copy in copies {
+            if copy.without.cardinality() == copy.file.physical_rows {
                 continue;
             }
-            input.deletes = Some(in_memory(&all));
-            let partition = table.state.files.get(file.file).partition.clone();
+            let mut inputs = lakesmith_delta::input_files(&self.base, &self.root, &[copy.file.file])?;
+            inputs.iter_mut().for_each(|input| input.deletes = Some(in_memory(&copy.without)));
             tasks.push(RewriteTask {
                 id: tasks.len() as u32,
-                inputs: vec![input.clone()],
+                inputs,
                 read: Arc::clone(&read),
-                write: Arc::clone(&write),
+                write: Arc::clone(write),
                 root: self.root.to_string(),
-                output_stem: stem(self.session.options.world.as_ref(), table, &partition, tasks.len()),
+                output_stem: copy.stem,
                 verify: self.limits.verify,
                 order: None,
-                partition: partition.clone(),
+                partition: copy.partition,
             });
-            partitions.push(partition);
         }
+        let partitions: Vec<PartitionTuple> = tasks.iter().map(|task| task.partition.clone()).collect();
         let control = RewriteControl {
             memory_bytes: self.limits.memory_bytes / 2,
             threads: threads(&self.limits),
@@ -75,7 +150,7 @@ impl RowChange<'_> {
             now_ms: Arc::clone(&self.session.options.world),
             runtime: self.session.runtime.handle().clone(),
         };
-        let mut outcomes = vec![None; tasks.len()];
+        let mut outcomes: Vec<Option<RewriteOutcome>> = vec![None; tasks.len()];
         let ran = LocalExecutor::new(self.store.clone(), control).run(tasks, &mut |outcome| {
             self.note(outcome.outputs.iter().map(|file| self.root.join(&file.path)));
             let place = outcome.task as usize;
@@ -86,15 +161,15 @@ impl RowChange<'_> {
             self.note(failure.leftovers);
             return Err(failure.error);
         }
+        let mut written = Vec::with_capacity(partitions.len());
         for (outcome, partition) in outcomes.into_iter().zip(partitions) {
-            let outcome: RewriteOutcome = outcome.ok_or_else(super::broken_off)?;
+            let outcome = outcome.ok_or_else(super::broken_off)?;
             if let Some(left) = outcome.left_out.first() {
                 return Err(left.error());
             }
-            copied.rows += outcome.rows_out;
-            copied.added.extend(outcome.outputs.into_iter().map(|file| new_file(table, partition.clone(), file)));
+            written.extend(outcome.outputs.into_iter().map(|file| (partition.clone(), file)));
         }
-        Ok(copied)
+        Ok(written)
     }
 
     fn note(&self, files: impl IntoIterator<Item = lakesmith_storage::Location>) {

@@ -20,7 +20,7 @@ use crate::drive::sweep_uncommitted;
 use crate::{Session, Table};
 
 pub use copy::Copied;
-pub use lakesmith_delta::{RowCheck, RowRules, TextLength};
+pub use lakesmith_delta::{Identity, RowCheck, RowRules, TextLength};
 pub(crate) use statements::count_output;
 pub use statements::{Replaced, Touched};
 pub use writer::RowWriter;
@@ -35,6 +35,8 @@ pub struct RowChange<'s> {
     base: Arc<DeltaTable>,
     /// What it becomes.
     becoming: Option<(NewConfiguration, Arc<DeltaTable>)>,
+    /// True if that is only how far its identity columns have come.
+    numbers: bool,
     /// Files that became visible.
     visible: Arc<Mutex<Vec<Location>>>,
 }
@@ -76,6 +78,7 @@ impl<'s> RowChange<'s> {
             limits: session.settings().limits()?,
             base,
             becoming,
+            numbers: false,
             visible: Arc::default(),
         })
     }
@@ -135,6 +138,19 @@ impl<'s> RowChange<'s> {
         })
     }
 
+    /// Notes how many rows identity columns have numbered, by their places.
+    ///
+    /// # Errors
+    /// Usage (`ARITHMETIC_OVERFLOW`) if there are not as many numbers.
+    pub fn note_numbers(&mut self, numbered: &[(usize, u64)]) -> Result<()> {
+        if self.becoming.is_none() && numbered.iter().any(|(_, count)| *count > 0) {
+            let configuration = lakesmith_delta::after_numbers(&self.base, numbered)?;
+            self.becoming = Some((configuration, Arc::clone(&self.base)));
+            self.numbers = true;
+        }
+        Ok(())
+    }
+
     /// Commits it; the user's metadata is added to the edit's operation.
     ///
     /// # Errors
@@ -144,8 +160,11 @@ impl<'s> RowChange<'s> {
         edit.operation.user_metadata.clone_from(&self.limits.user_metadata);
         let context = self.session.commit_context(Some(self.limits.commit_timeout_ms))?;
         let written = std::mem::take(&mut *self.visible.lock().unwrap_or_else(PoisonError::into_inner));
-        let becoming =
-            self.becoming.as_ref().map(|(configuration, table)| Becoming { configuration, table: table.as_ref() });
+        let becoming = self.becoming.as_ref().map(|(configuration, table)| Becoming {
+            configuration,
+            table: table.as_ref(),
+            numbers: self.numbers,
+        });
         let commit = lakesmith_delta::commit_data(&self.store, &self.root, &self.base, &edit, becoming, &context);
         let (result, unused, proof) = match self.session.runtime.block_on(commit) {
             CommitResult::Committed(committed) => {

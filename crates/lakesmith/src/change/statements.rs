@@ -59,6 +59,14 @@ impl RowChange<'_> {
             .with("table", &self.root)
     }
 
+    /// The error for a value of a column that numbers its rows and takes none.
+    pub fn numbers_itself(&self, place: usize) -> Error {
+        let column = self.schema().fields.get(place).map_or("?", |field| field.name.as_str());
+        Error::usage(format!("Providing values for GENERATED ALWAYS AS IDENTITY column {column} is not supported."))
+            .class("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED")
+            .with("column", column)
+    }
+
     /// The error for a new row that a condition says is not among those that it replaces.
     pub fn not_replaced(&self, sql: &str, values: &[(String, String)]) -> Error {
         let values: Vec<String> = values.iter().map(|(column, value)| format!(" - {column} : {value}")).collect();
@@ -223,6 +231,15 @@ impl RowChange<'_> {
         if reads_itself {
             edit.reads = ReadSet::Everything;
         }
+        if !edit.changes.is_empty() {
+            // Readers of changes look at nothing else then, so the new rows would have to be told as well.
+            return Err(Error::unsupported(
+                "rows of a table with a change data feed are replaced by a condition on their values with deletion vectors \
+                 only; enable them with ALTER TABLE … SET TBLPROPERTIES (delta.enableDeletionVectors = true)",
+            )
+            .class("UNSUPPORTED_FEATURE")
+            .with("table", &self.root));
+        }
         let old = ["numRemovedFiles", "numRemovedBytes", "numDeletedRows"].map(|key| (key, edit.metrics.remove(key)));
         edit.metrics.clear();
         if overwrites {
@@ -249,7 +266,9 @@ impl RowChange<'_> {
         if self.takes_vectors() {
             edit.marked = marked;
         } else if !marked.is_empty() {
-            self.check_changes_are_told()?;
+            if self.base.state.property_is_true("delta.enableChangeDataFeed") {
+                edit.changes = self.deleted_rows(&marked)?;
+            }
             let copied = self.copy_without(&marked)?;
             deleted = deleted.map(|rows| rows + copied.deleted);
             copied_rows = copied.rows;
@@ -264,7 +283,7 @@ impl RowChange<'_> {
             ("numAddedFiles", edit.added.len() as u64),
             ("numAddedBytes", added_bytes),
             ("numCopiedRows", copied_rows),
-            ("numAddedChangeFiles", 0),
+            ("numAddedChangeFiles", edit.changes.len() as u64),
             ("numDeletionVectorsAdded", 0),
             ("numDeletionVectorsUpdated", 0),
             ("numDeletionVectorsRemoved", vectors as u64),
@@ -277,19 +296,6 @@ impl RowChange<'_> {
     fn takes_vectors(&self) -> bool {
         let state = &self.base.state;
         state.has_feature("deletionVectors") && state.property_is_true("delta.enableDeletionVectors")
-    }
-
-    /// Where files are copied, readers of changes cannot tell deleted rows from kept ones without files of changes.
-    fn check_changes_are_told(&self) -> Result<()> {
-        if !self.base.state.property_is_true("delta.enableChangeDataFeed") {
-            return Ok(());
-        }
-        Err(Error::unsupported(
-            "rows of a table with a change data feed are deleted by deletion vectors only; enable them with ALTER TABLE … SET \
-             TBLPROPERTIES (delta.enableDeletionVectors = true)",
-        )
-        .class("UNSUPPORTED_FEATURE")
-        .with("table", &self.root))
     }
 }
 
