@@ -73,7 +73,7 @@ fn data_type(arrow: &ArrowField, spelling: &dyn Fn(&str) -> String) -> Result<Da
             return Err(Error::unsupported(format!(
                 "no table holds values of the type {other}; cast them to another one"
             ))
-            .class("DELTA_UNSUPPORTED_DATA_TYPES"));
+            .class("UNSUPPORTED_DATATYPE"));
         }
     })
 }
