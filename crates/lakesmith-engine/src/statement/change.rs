@@ -30,7 +30,7 @@ pub(crate) struct Insert {
     /// BY NAME: the rows' columns say themselves which they are.
     pub by_name: bool,
     /// PARTITION (p = 1, q): columns with a value, and columns that the rows have, last.
-    pub partition: Vec<(Ident, Option<Expr>)>,
+    pub partition: Vec<(Ident, Option<Condition>)>,
     /// What becomes of the rows that were there.
     pub rows_before: RowsBefore,
     /// Where the rows come from.
@@ -68,7 +68,7 @@ pub(crate) struct Delete {
     pub condition: Option<Condition>,
 }
 
-/// A condition, and how it is written.
+/// A condition or a value, and how it is written: a tree's own text means other things where strings hold quotes.
 #[derive(Debug, Clone)]
 pub(crate) struct Condition {
     /// The tree.
@@ -130,7 +130,7 @@ fn insert(parser: &mut Parser<'_>, text: &str) -> Result<Insert, ParserError> {
         parser.expect_token(&Token::LParen)?;
         loop {
             let column = parser.parse_identifier()?;
-            let value = if parser.consume_token(&Token::Eq) { Some(parser.parse_expr()?) } else { None };
+            let value = if parser.consume_token(&Token::Eq) { Some(condition(parser, text)?) } else { None };
             partition.push((column, value));
             if !parser.consume_token(&Token::Comma) {
                 break;

@@ -51,7 +51,7 @@ pub(super) fn assign(
             .class("NON_PARTITION_COLUMN")
             .with("column", &fields[at].name));
         }
-        fixed.extend(value.as_ref().map(|value| (at, value.to_string())));
+        fixed.extend(value.as_ref().map(|value| (at, value.text.clone())));
     }
     let named: Vec<usize> = match (&insert.columns, insert.by_name) {
         (Some(columns), _) => columns.iter().map(|c| place(&c.value)).collect::<Result<_>>()?,

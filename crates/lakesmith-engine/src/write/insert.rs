@@ -53,17 +53,17 @@ pub(crate) fn insert(running: Running<'_>, insert: &Insert) -> Result<()> {
 
 /// What becomes of the rows that were there.
 fn replaced(running: Running<'_>, change: &RowChange<'_>, insert: &Insert, given: &[Given]) -> Result<Replaced> {
-    let within = |condition: String, expr: Option<&Sql>| -> Result<Replaced> {
+    let within = |condition: String, expr: &Sql| -> Result<Replaced> {
         let touched = change.touched(Some(&condition))?;
-        let marked = match (&touched.whole, expr) {
-            (None, Some(expr)) => delete::rows_that_meet(running, change, &insert.table, None, expr)?,
-            _ => Vec::new(),
+        let marked = match &touched.whole {
+            None => delete::rows_that_meet(running, change, &insert.table, None, expr)?,
+            Some(_) => Vec::new(),
         };
         Ok(Replaced::Where { condition, touched, marked })
     };
     match &insert.rows_before {
         RowsBefore::Stay => Ok(Replaced::Nothing),
-        RowsBefore::GoWhere(condition) => within(condition.text.clone(), Some(&condition.expr)),
+        RowsBefore::GoWhere(condition) => within(condition.text.clone(), &condition.expr),
         RowsBefore::Go => {
             let fields = &change.schema().fields;
             let fixed: Vec<String> = insert
@@ -86,7 +86,9 @@ fn replaced(running: Running<'_>, change: &RowChange<'_>, insert: &Insert, given
             if fixed.is_empty() {
                 return Ok(Replaced::Everything);
             }
-            within(fixed.join(" AND "), None)
+            let condition = fixed.join(" AND ");
+            let expr = crate::statement::parse_expression(&condition)?;
+            within(condition, &expr)
         }
     }
 }

@@ -166,6 +166,13 @@ fn partitions_are_written_replaced_and_taken_out() {
     assert_eq!(count(&mut s, "day > '2026-01-01'"), 1);
     let wrong = "INSERT INTO t REPLACE WHERE day >= '2026-01-02' SELECT 8, DATE '2025-01-05', 'z', 1";
     assert_eq!(class(&mut s, wrong), "DELTA_REPLACE_WHERE_MISMATCH");
+    // What the partitions' own conditions cannot say, and quotes.
+    run(&mut s, r"INSERT INTO t PARTITION (k = 'it\'s', day = date_add(DATE '2026-03-01', 1)) SELECT 9, 1");
+    run(&mut s, r"INSERT OVERWRITE t PARTITION (k = 'it\'s', day = date_add(DATE '2026-03-01', 1)) SELECT 10, 1");
+    run(&mut s, "INSERT OVERWRITE t PARTITION (day = CAST(concat('2026-03-0', '2') AS DATE)) SELECT 11, 'kk', 1");
+    assert_eq!(run(&mut s, "SELECT id, k FROM t WHERE day = '2026-03-02'"), [[json!(11), json!("kk")]]);
+    run(&mut s, r"INSERT OVERWRITE t PARTITION (k = 'it\'s', day = DATE '2026-03-02') SELECT 12, 1");
+    assert_eq!(run(&mut s, r"SELECT id FROM t WHERE k = 'it\'s'"), [[json!(12)]]);
     run(&mut s, "INSERT OVERWRITE t SELECT 1, DATE '2030-01-01', 'last', 0");
     assert_eq!(run(&mut s, "SELECT * FROM t"), [[json!(1), json!("2030-01-01"), json!("last"), json!(0.0)]]);
     run(&mut s, "DELETE FROM t");
@@ -197,6 +204,22 @@ fn rows_are_deleted_with_vectors_and_without() {
         assert_eq!(run(&mut s, "DELETE FROM t WHERE k >= 0"), [[json!(256)]]);
         assert_eq!(run(&mut s, "SELECT count(*) FROM t"), [[json!(0)]]);
     }
+}
+
+#[test]
+fn rows_of_any_row_group_are_the_ones_that_are_deleted() {
+    let (dir, mut s) = warehouse();
+    run(&mut s, "SET lakesmith.rowGroupRows = 1000");
+    run(&mut s, "CREATE TABLE t (id BIGINT, s STRING) TBLPROPERTIES (delta.enableDeletionVectors = true)");
+    run(&mut s, "INSERT INTO t SELECT /*+ COALESCE(1) */ id, concat('v', id) FROM range(50000)");
+    assert_eq!(data_files(&dir.path().join("t")).len(), 1);
+    // Row groups before those of the rows are skipped by their bounds.
+    assert_eq!(run(&mut s, "DELETE FROM t WHERE id BETWEEN 30500 AND 30509"), [[json!(10)]]);
+    assert_eq!(run(&mut s, "DELETE FROM t WHERE id BETWEEN 100 AND 104 OR id = 49999"), [[json!(6)]]);
+    assert_eq!(run(&mut s, "DELETE FROM t WHERE s IN ('v777', 'v31000')"), [[json!(2)]]);
+    let gone = "id BETWEEN 30500 AND 30509 OR id BETWEEN 100 AND 104 OR id IN (49999, 777, 31000)";
+    assert_eq!(run(&mut s, &format!("SELECT count(*) FROM t WHERE {gone}")), [[json!(0)]]);
+    assert_eq!(run(&mut s, "SELECT count(*), sum(id) FROM t"), [[json!(49982), json!(1249587669)]]);
 }
 
 #[test]
