@@ -17,6 +17,7 @@ import daily_loads
 import loading
 import ordering
 import skipping
+import tpch
 import vacuum
 
 MIB = 1 << 20
@@ -27,6 +28,7 @@ BENCHMARKS = {
     "load": loading.Loading,
     "order": ordering.Ordering,
     "skipping": skipping.Skipping,
+    "tpch": tpch.Tpch,
     "vacuum": vacuum.Vacuum,
     "vacuum-lite": vacuum.VacuumLite,
     "vacuum-s3": vacuum.VacuumBucket,
@@ -38,7 +40,7 @@ PEERS = ["lakesmith", "duckdb", "deltalake", "spark"]
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(sorted(BENCHMARKS)))
-    parser.add_argument("--scale", type=float, default=0.1, help="compact, order, skipping: 1 is 10 million rows in 2,000 files")
+    parser.add_argument("--scale", type=float, help="compact, order, skipping: 1 is 10 million rows in 2,000 files, by default 0.1; tpch: the scale factor, by default 1")
     parser.add_argument("--files", type=int, help=f"daily-loads: loads; else files in the table; load, health: {loading.FILES}; vacuum, vacuum-lite: {vacuum.FILES}; vacuum-s3, vacuum-s3-flat: {vacuum.OBJECTS}")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS)

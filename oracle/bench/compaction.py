@@ -19,8 +19,9 @@ class Compaction:
     work = "compact"
 
     def __init__(self, options):
-        self.table, self.data = os.path.join(options.data, f"events-{options.scale:g}"), options.data
-        facts = measure.made_once(self.table, lambda path: events.make(path, options.scale))
+        scale = events.SCALE if options.scale is None else options.scale
+        self.table, self.data = os.path.join(options.data, f"events-{scale:g}"), options.data
+        facts = measure.made_once(self.table, lambda path: events.make(path, scale))
         self.units = facts["rows"]
         self.title = f"{self.work}: {facts['rows']:,} rows, {facts['files']:,} files, {facts['bytes'] / MIB:,.0f} MiB; target {TARGET // MIB} MiB"
 

@@ -30,6 +30,16 @@ def duckdb_sort(table, keys, target, folder):
     connection.execute(f"COPY (SELECT * FROM {files} ORDER BY {keys}) TO '{folder}/sorted' (FORMAT parquet, COMPRESSION snappy, FILE_SIZE_BYTES {target})")
 
 
+def duckdb_tpch(parquet, name):
+    import tpch_tables
+
+    connection = tpch_tables.duckdb_over(parquet)
+    started, used = time.monotonic(), time.process_time()
+    for row in connection.execute(tpch_tables.query(name)).fetchall():
+        print(row)
+    print(json.dumps({"seconds": time.monotonic() - started, "cpu": time.process_time() - used}))
+
+
 def deltalake_load(table):
     started = time.monotonic()
     from deltalake import DeltaTable
@@ -104,6 +114,6 @@ def cpu(process):
 
 if __name__ == "__main__":
     works = (
-        deltalake_compact, deltalake_load, deltalake_vacuum, deltalake_zorder, duckdb_sort, spark_compact, spark_lay_out, spark_vacuum, spark_zorder,
+        deltalake_compact, deltalake_load, deltalake_vacuum, deltalake_zorder, duckdb_sort, duckdb_tpch, spark_compact, spark_lay_out, spark_vacuum, spark_zorder,
     )
     {each.__name__: each for each in works}[f"{sys.argv[1]}_{sys.argv[2]}"](*sys.argv[3:])

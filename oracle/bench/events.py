@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+# Of 10 million rows in 2,000 files.
+SCALE = 0.1
 ROWS_A_FILE = 5000
 FILES_A_COMMIT = 10
 FIRST_EVENT_US = 1_704_067_200_000_000

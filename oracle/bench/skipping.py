@@ -28,8 +28,9 @@ class Skipping:
     unit = "rows"
 
     def __init__(self, options):
-        self.table, self.data = os.path.join(options.data, f"events-{options.scale:g}"), options.data
-        facts = measure.made_once(self.table, lambda path: events.make(path, options.scale))
+        scale = events.SCALE if options.scale is None else options.scale
+        self.table, self.data = os.path.join(options.data, f"events-{scale:g}"), options.data
+        facts = measure.made_once(self.table, lambda path: events.make(path, scale))
         self.target = facts["bytes"] // FILES
         layouts = sum(kind != "hilbert" for kind, _ in LAYOUTS)
         self.units = facts["rows"] * layouts

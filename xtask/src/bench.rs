@@ -14,9 +14,10 @@ pub(crate) struct Options {
     /// Benchmarks to run
     #[arg(value_enum, default_value = "compact")]
     names: Vec<Benchmark>,
-    /// compact, order, skipping: size of the table; 1 is 10 million rows in 2,000 files, 1.8 GB
-    #[arg(long, default_value_t = 0.1)]
-    scale: f64,
+    /// compact, order, skipping: size of the table; 1 is 10 million rows in 2,000 files, 1.8 GB, by default 0.1; tpch: the
+    /// scale factor, by default 1
+    #[arg(long)]
+    scale: Option<f64>,
     /// daily-loads: loads; load, health, vacuum, vacuum-lite, vacuum-s3, vacuum-s3-flat: files in the table; by default as many as the benchmark says
     #[arg(long)]
     files: Option<u32>,
@@ -46,6 +47,8 @@ enum Benchmark {
     Order,
     /// A hundred loads into clustered tables with an OPTIMIZE within a budget after each: what is written, how deep files lie
     DailyLoads,
+    /// The queries of TPC-H, beside DuckDB on Parquet
+    Tpch,
     /// Deletion of the many small files that were compacted long ago, found by listing
     Vacuum,
     /// The same, found in the log alone
@@ -73,7 +76,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let mut command = oracle.python(["bench/bench.py"]);
     command.env("LAKESMITH_BIN", binary);
     command.args(options.names.iter().filter_map(|name| Some(name.to_possible_value()?.get_name().to_owned())));
-    command.args(["--scale", &options.scale.to_string()]);
+    if let Some(scale) = options.scale {
+        command.args(["--scale", &scale.to_string()]);
+    }
     if let Some(files) = options.files {
         command.args(["--files", &files.to_string()]);
     }

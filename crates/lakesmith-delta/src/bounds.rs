@@ -174,6 +174,7 @@ impl<'a> Collector<'a> {
             column.low[row] = bound(&found.low[place]).map(|min| lowest(min, was_float));
             column.high[row] = bound(&found.high[place]).map(|max| highest(max, was_float));
             column.nulls[row] = found.nulls[place].as_ref().and_then(Value::as_u64);
+            column.tight[row] = found.tight;
         }
         Ok(())
     }
@@ -202,11 +203,13 @@ struct Found {
     low: Vec<Option<Value>>,
     high: Vec<Option<Value>>,
     nulls: Vec<Option<Value>>,
+    /// Unless they tell otherwise.
+    tight: bool,
 }
 
 impl Found {
     fn nothing(columns: usize) -> Self {
-        Self { low: vec![None; columns], high: vec![None; columns], nulls: vec![None; columns] }
+        Self { low: vec![None; columns], high: vec![None; columns], nulls: vec![None; columns], tight: true }
     }
 
     /// `None` if the statistics can't be read: then they say nothing.
@@ -226,11 +229,15 @@ impl Keep for Found {
 
     fn rows(&mut self, _rows: Option<u64>) {}
 
+    fn tight(&mut self, tight: Option<bool>) {
+        self.tight = tight.unwrap_or(true);
+    }
+
     fn value<'de, A: MapAccess<'de>>(&mut self, part: Part, column: usize, map: &mut A) -> Result<(), A::Error> {
         let values = match part {
             Part::Minima => &mut self.low,
             Part::Maxima => &mut self.high,
-            Part::Nulls | Part::Rows => &mut self.nulls,
+            Part::Nulls | Part::Rows | Part::Tight => &mut self.nulls,
         };
         values[column] = map.next_value()?;
         Ok(())

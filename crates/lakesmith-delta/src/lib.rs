@@ -86,7 +86,7 @@ pub use log_state::{DeltaTable, LogState};
 pub use partition_value::new_partition;
 pub use properties::{FileUse, NewConfiguration, validate_properties};
 pub use property_rules::interval_ms;
-pub use quick::{Survey, survey, survey_by_kernel};
+pub use quick::{PartitionRows, Survey, row_counts, survey, survey_by_kernel};
 pub use read::{hidden_columns, input_files, read_spec};
 pub use references::{references, sweep_rule};
 pub use restore::Restoration;

@@ -15,10 +15,17 @@ pub(crate) enum Part {
     Maxima,
     /// `nullCount`
     Nulls,
+    /// `tightBounds`
+    Tight,
 }
 
-const PARTS: [(&str, Part); 4] =
-    [("numRecords", Part::Rows), ("minValues", Part::Minima), ("maxValues", Part::Maxima), ("nullCount", Part::Nulls)];
+const PARTS: [(&str, Part); 5] = [
+    ("numRecords", Part::Rows),
+    ("minValues", Part::Minima),
+    ("maxValues", Part::Maxima),
+    ("nullCount", Part::Nulls),
+    ("tightBounds", Part::Tight),
+];
 
 /// Keeps of a file's statistics what it wants.
 pub(crate) trait Keep {
@@ -28,6 +35,8 @@ pub(crate) trait Keep {
     fn wants(&self, part: Part) -> bool;
     /// The number of rows.
     fn rows(&mut self, rows: Option<u64>);
+    /// Whether bounds are told to be tight; not called where nothing is told.
+    fn tight(&mut self, _tight: Option<bool>) {}
     /// Takes the next value of `map`, which is that of a column, by its place in the tree.
     fn value<'de, A: MapAccess<'de>>(&mut self, part: Part, column: usize, map: &mut A) -> Result<(), A::Error>;
 }
@@ -88,6 +97,7 @@ impl<'de, K: Keep> Visitor<'de> for Statistics<'_, K> {
             self.keep.is_there();
             match place.map(|place| PARTS[place].1).filter(|part| self.keep.wants(*part)) {
                 Some(Part::Rows) => self.keep.rows(map.next_value()?),
+                Some(Part::Tight) => self.keep.tight(map.next_value()?),
                 Some(part) => map.next_value_seed(Columns { tree: self.tree, keep: &mut *self.keep, part })?,
                 None => drop(map.next_value::<IgnoredAny>()?),
             }

@@ -14,7 +14,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_spark::SessionStateBuilderSpark as _;
-use lakesmith::Session;
+use lakesmith::{Session, threads};
 use object_store::memory::InMemory;
 
 use crate::read::storage_url;
@@ -24,6 +24,11 @@ use crate::text_operands::{TextInExpressions, TextInOperators};
 /// Consumers of memory that a failure names.
 const CONSUMERS_NAMED: usize = 5;
 
+/// Up to so many bytes or rows, divided by the threads, one side of a join becomes one hash table, which all threads look
+/// into; beyond, both sides are split, which costs a copy of every row.
+const ONE_TABLE_BYTES: usize = 256 << 20;
+const ONE_TABLE_ROWS: usize = 4 << 20;
+
 /// A context with the limits of `session`.
 ///
 /// # Errors
@@ -31,9 +36,11 @@ const CONSUMERS_NAMED: usize = 5;
 pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
     let limits = session.settings().limits()?;
     let build = || -> Result<SessionContext> {
-        let mut config =
-            SessionConfig::new().with_target_partitions(limits.threads.max(1)).with_information_schema(false);
+        let threads = threads(&limits);
+        let mut config = SessionConfig::new().with_target_partitions(threads).with_information_schema(false);
         let options = config.options_mut();
+        options.optimizer.hash_join_single_partition_threshold = ONE_TABLE_BYTES / threads;
+        options.optimizer.hash_join_single_partition_threshold_rows = ONE_TABLE_ROWS / threads;
         options.sql_parser.enable_ident_normalization = false;
         options.sql_parser.parse_float_as_decimal = true;
         options.sql_parser.map_string_types_to_utf8view = false;
@@ -41,7 +48,6 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
         options.execution.enable_ansi_mode = true;
         options.execution.time_zone = Some("UTC".to_owned());
         options.execution.collect_statistics = false;
-        options.execution.parquet.pushdown_filters = true;
         options.execution.parquet.schema_force_view_types = false;
         options.execution.parquet.coerce_int96 = Some("us".to_owned());
         options.execution.parquet.coerce_int96_tz = Some("UTC".to_owned());

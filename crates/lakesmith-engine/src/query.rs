@@ -21,10 +21,10 @@ use tokio::runtime::Runtime;
 use crate::context::context;
 use crate::failure::translate;
 use crate::planner::{Tables, plan};
-use crate::read::{LakeTable, METADATA, ScanSummary, Summaries};
+use crate::read::{LakeTable, METADATA, ScanSummary, Summaries, Version};
 use crate::statement::{
-    Kind, OpenedColumns, Output, Parsed, Places, Relation, Relations, Source, View, mentions, name_outputs, parse,
-    settle_columns, translate_functions, type_literals,
+    Kind, OpenedColumns, Output, Parsed, Places, Relation, Relations, Source, View, mentions, name_outputs,
+    only_counts, parse, settle_columns, translate_functions, type_literals,
 };
 use crate::{explain, files, rows};
 
@@ -55,7 +55,7 @@ impl Prepared {
     ) -> Result<Prepared> {
         let is_table = |path: &str| -> Result<bool> {
             let root = session.resolve(&TableRef::Path(path.to_owned()))?;
-            match session.open_table(&root, TimeTravel::Latest) {
+            match session.outline_table(&root, TimeTravel::Latest) {
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error),
                 Ok(_) => Ok(true),
@@ -65,6 +65,7 @@ impl Prepared {
         relations.find(query)?;
         let (found, mut spelled) = (relations.found, relations.spelled);
         let hidden = mentions(query, METADATA).then_some(METADATA);
+        let only_counts = only_counts(query);
         name_outputs(query, &mut spelled);
         let mut output = Output { names: None, spellings: spelled.by_name() };
         let prepared = context(session)?;
@@ -78,6 +79,7 @@ impl Prepared {
                 views,
                 context: &prepared,
                 with_metadata: hidden.is_some(),
+                only_counts,
                 summaries: &summaries,
                 output: &mut output,
             };
@@ -172,6 +174,7 @@ struct Opened<'a> {
     views: &'a HashMap<String, View>,
     context: &'a SessionContext,
     with_metadata: bool,
+    only_counts: bool,
     summaries: &'a Summaries,
     output: &'a mut Output,
 }
@@ -183,13 +186,18 @@ impl Opened<'_> {
             Source::Table(table, at) => {
                 let root = self.session.resolve(&table.table_ref())?;
                 let at: TimeTravel = at.time_travel();
-                let table = self.session.open_table(&root, at).map_err(|error| match Table::is_missing(&error) {
+                let missing = |error: Error| match Table::is_missing(&error) {
                     true => error.class("TABLE_OR_VIEW_NOT_FOUND"),
                     false => error,
-                })?;
-                spell(&table.state().schema.fields, &mut self.output.spellings);
-                let names = table.state().schema.fields.iter().map(|field| field.name.clone()).collect();
-                (Arc::new(LakeTable::new(table, self.with_metadata, self.summaries.clone())?), names)
+                };
+                let version = match self.only_counts {
+                    true => Version::Outlined(self.session.outline_table(&root, at).map_err(missing)?),
+                    false => Version::Loaded(self.session.open_table(&root, at).map_err(missing)?),
+                };
+                let fields = &version.table().state().schema.fields;
+                spell(fields, &mut self.output.spellings);
+                let names = fields.iter().map(|field| field.name.clone()).collect();
+                (Arc::new(LakeTable::new(version, self.with_metadata, self.summaries.clone())?), names)
             }
             Source::Files(format, path) => {
                 self.runtime.block_on(files::open(self.session, self.context, format, path))?

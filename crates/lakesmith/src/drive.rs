@@ -22,7 +22,7 @@ use crate::Session;
 pub(crate) const ENGINE_INFO: &str = concat!("Lakesmith/", env!("CARGO_PKG_VERSION"));
 
 /// Threads that a run may use.
-pub(crate) fn threads(limits: &RewriteLimits) -> usize {
+pub fn threads(limits: &RewriteLimits) -> usize {
     match limits.threads {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         n => n,

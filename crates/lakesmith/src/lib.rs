@@ -29,7 +29,9 @@ mod table_ref;
 pub use catalog::{Catalog, CatalogTable, Database};
 pub use change::{Changed, Copied, Identity, Replaced, RowChange, RowCheck, RowRules, RowWriter, TextLength, Touched};
 pub use demo::{DemoOptions, DemoReport, demo};
+pub use drive::threads;
 pub use lakesmith_core::{Error, ErrorKind, Result, layout, op, plan, predicate, table, units};
+pub use lakesmith_delta::PartitionRows;
 pub use lakesmith_sql::{
     CreateFrom, Setting, Span, TableRef, create_from, create_table, is_secret_setting, readable_setting,
     render_snippet, settings_reference, unescape,
@@ -37,7 +39,7 @@ pub use lakesmith_sql::{
 pub use lakesmith_storage::{
     Cancel, FixedWorld, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World,
 };
-pub use open_table::Table;
+pub use open_table::{Table, TableOutline};
 pub use query::{Query, QueryEngine, QueryRows, ScanReport, SkippedFiles};
 pub use session::{Session, SessionOptions, StoreOpener};
 pub use sql::SqlResult;

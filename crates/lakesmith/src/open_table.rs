@@ -5,10 +5,11 @@ use std::sync::Arc;
 use lakesmith_core::layout::OrderKey;
 use lakesmith_core::op::TimeTravel;
 use lakesmith_core::table::{
-    ColumnBounds, DeleteInfo, DeletionVector, FileId, InputFile, ReadSpec, RowTrackingColumns, TableState,
+    ColumnBounds, DeleteInfo, DeletionVector, FileId, InputFile, PartitionTuple, ReadSpec, RowTrackingColumns,
+    TableState,
 };
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_delta::{DeltaTable, Needs};
+use lakesmith_delta::{DeltaTable, Needs, PartitionRows};
 use lakesmith_storage::{Location, Store};
 
 use crate::Session;
@@ -27,8 +28,11 @@ pub struct Table {
 impl Table {
     pub(crate) fn open(session: &Session, root: &Location, at: TimeTravel) -> Result<Table> {
         let store = session.open(root)?;
-        let needs = Needs { files: true, stats: false };
-        let table = session.runtime.block_on(lakesmith_delta::load(&store, root, at, needs))?;
+        session.runtime.block_on(Table::load(store, root, at, true))
+    }
+
+    async fn load(store: Store, root: &Location, at: TimeTravel, files: bool) -> Result<Table> {
+        let table = lakesmith_delta::load(&store, root, at, Needs { files, stats: false }).await?;
         let read = Arc::new(lakesmith_delta::read_spec(&table)?);
         let row_tracking = lakesmith_delta::row_tracking(&table)?;
         Ok(Table { table: Arc::new(table), store, root: root.clone(), read, row_tracking })
@@ -121,5 +125,38 @@ impl Table {
         .with("path", path)
         .with("table", spark_uri(&self.root))
         .with("version", self.table.state.version)
+    }
+}
+
+/// One version of a table whose files are not loaded. Cloning shares it.
+#[derive(Debug, Clone)]
+pub struct TableOutline(Table);
+
+impl TableOutline {
+    pub(crate) fn open(session: &Session, root: &Location, at: TimeTravel) -> Result<TableOutline> {
+        let store = session.open(root)?;
+        session.runtime.block_on(Table::load(store, root, at, false)).map(TableOutline)
+    }
+
+    /// The table, which seems to have no files.
+    pub fn without_files(&self) -> &Table {
+        &self.0
+    }
+
+    /// The same version with its files.
+    ///
+    /// # Errors
+    /// As [`Session::open_table`].
+    pub async fn with_files(&self) -> Result<Table> {
+        let at = TimeTravel::Version(self.0.table.state.version);
+        Table::load(self.0.store.clone(), &self.0.root, at, true).await
+    }
+
+    /// How many rows each partition has, without loading the files; `None`: only these tell.
+    ///
+    /// # Errors
+    /// Unavailable, Cancelled.
+    pub async fn row_counts(&self) -> Result<Option<Vec<(PartitionTuple, PartitionRows)>>> {
+        lakesmith_delta::row_counts(&self.0.store, &self.0.root, &self.0.table).await
     }
 }

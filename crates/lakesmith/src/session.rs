@@ -15,7 +15,7 @@ use crate::catalog::Catalog;
 use crate::catalog::statements::Current;
 use crate::drive::ENGINE_INFO;
 use crate::sql::SqlResult;
-use crate::{QueryEngine, Table, plan_file, run, sql};
+use crate::{QueryEngine, Table, TableOutline, plan_file, run, sql};
 
 /// How a store is opened for a table's root; tests put faults here.
 pub type StoreOpener = Arc<dyn Fn(&Location) -> Result<Store> + Send + Sync>;
@@ -178,6 +178,14 @@ impl Session {
     /// NotFound, Unsupported for a feature that can't be read, Corrupt, Unavailable.
     pub fn open_table(&self, root: &Location, at: op::TimeTravel) -> Result<Table> {
         Table::open(self, root, at)
+    }
+
+    /// Opens one version of the table at `root` without its files, which may be very many.
+    ///
+    /// # Errors
+    /// As [`Session::open_table`].
+    pub fn outline_table(&self, root: &Location, at: op::TimeTravel) -> Result<TableOutline> {
+        TableOutline::open(self, root, at)
     }
 
     /// What commits need; `timeout_ms` as the operation's own options have it, or else as `lakesmith.commitTimeout` does.

@@ -33,11 +33,13 @@ pub struct ColumnBounds {
     pub high: Vec<Option<Scalar>>,
     /// Physical rows in which the column is null, deleted rows included.
     pub nulls: Vec<Option<u64>>,
+    /// True where bounds and nulls are those of all physical rows, and not of more.
+    pub tight: Vec<bool>,
 }
 
 impl ColumnBounds {
     /// Nothing is known of any of `files`.
     pub fn unknown(files: usize) -> Self {
-        Self { low: vec![None; files], high: vec![None; files], nulls: vec![None; files] }
+        Self { low: vec![None; files], high: vec![None; files], nulls: vec![None; files], tight: vec![false; files] }
     }
 }

@@ -28,8 +28,8 @@ use crate::quick::statistics::Sample;
 const BATCH_ROWS: usize = 8192;
 /// Batches that are decoded while one is counted.
 const BATCHES_AHEAD: usize = 4;
-const ROWS_COLUMN: &str = "add.stats_parsed.numRecords";
-const STATS_COLUMN: &str = "add.stats";
+pub(super) const ROWS_COLUMN: &str = "add.stats_parsed.numRecords";
+pub(super) const STATS_COLUMN: &str = "add.stats";
 /// What a survey needs of live files; columns that a checkpoint lacks are left out.
 const ADD_COLUMNS: [&str; 10] = [
     "add.path",
@@ -74,7 +74,7 @@ pub(crate) struct Part {
 
 /// A Parquet file and its footer.
 #[derive(Clone)]
-struct Source {
+pub(super) struct Source {
     file: WindowedFile,
     metadata: ArrowReaderMetadata,
 }
@@ -112,16 +112,7 @@ impl CheckpointReader<'_> {
                 parts.push(self.take_parquet(info, replay, &mut sidecars)?);
             }
         }
-        let folder = self.root.join(LOG_FOLDER).join("_sidecars");
-        for sidecar in sidecars {
-            let size = u64::try_from(sidecar.size_in_bytes).map_err(|_| odd("a sidecar has a negative size"))?;
-            // A plain name is below the folder of sidecars; anything else is a URI.
-            let location = if sidecar.path.contains('/') {
-                self.root.resolve(&sidecar.path)?
-            } else {
-                folder.resolve(&sidecar.path)?
-            };
-            let info = ObjectInfo { location, size, modified_ms: sidecar.modification_time };
+        for info in sidecar_files(self.root, &sidecars)? {
             let mut nested = Vec::new();
             parts.push(self.take_parquet(&info, replay, &mut nested)?);
             if !nested.is_empty() {
@@ -132,11 +123,7 @@ impl CheckpointReader<'_> {
     }
 
     fn take_parquet(&self, info: &ObjectInfo, replay: &mut Replay, sidecars: &mut Vec<Sidecar>) -> Result<Part, Odd> {
-        let file = WindowedFile::new(self.store, &info.location, info.size, self.runtime.clone());
-        // The Arrow schema in the footer is the writer's own choice of types.
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let metadata = ArrowReaderMetadata::load(&file, options)?;
-        let source = Source { file, metadata };
+        let source = Source::open(self.store, info, self.runtime.clone())?;
         let mut part = Part { source: source.clone(), live: Vec::new(), uncounted: Vec::new() };
         let mut others: Vec<Vec<Range<usize>>> = vec![Vec::new(); source.groups()];
         std::thread::scope(|scope| {
@@ -209,8 +196,45 @@ impl CheckpointReader<'_> {
     }
 }
 
+/// Where sidecars lie.
+pub(super) fn sidecar_files(root: &Location, sidecars: &[Sidecar]) -> Result<Vec<ObjectInfo>, Odd> {
+    let folder = root.join(LOG_FOLDER).join("_sidecars");
+    let file = |sidecar: &Sidecar| {
+        let size = u64::try_from(sidecar.size_in_bytes).map_err(|_| odd("a sidecar has a negative size"))?;
+        // A plain name is below the folder of sidecars; anything else is a URI.
+        let location =
+            if sidecar.path.contains('/') { root.resolve(&sidecar.path)? } else { folder.resolve(&sidecar.path)? };
+        Ok(ObjectInfo { location, size, modified_ms: sidecar.modification_time })
+    };
+    sidecars.iter().map(file).collect()
+}
+
 impl Source {
-    fn groups(&self) -> usize {
+    pub(super) fn open(store: &Store, info: &ObjectInfo, runtime: tokio::runtime::Handle) -> Result<Self, Odd> {
+        let file = WindowedFile::new(store, &info.location, info.size, runtime);
+        // The Arrow schema in the footer is the writer's own choice of types.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata = ArrowReaderMetadata::load(&file, options)?;
+        Ok(Self { file, metadata })
+    }
+
+    /// The same file, to be read beside this one.
+    pub(super) fn apart(&self, store: &Store, info: &ObjectInfo, runtime: tokio::runtime::Handle) -> Self {
+        let file = WindowedFile::new(store, &info.location, info.size, runtime);
+        Self { file, metadata: self.metadata.clone() }
+    }
+
+    /// The sidecars that it names.
+    pub(super) fn take_sidecars(&self, sidecars: &mut Vec<Sidecar>) -> Result<(), Odd> {
+        for group in 0..self.groups() {
+            for batch in self.read(group, ["sidecar"], None)?.into_iter().flatten() {
+                take_sidecars(&batch.map_err(|e| odd(e.to_string()))?, sidecars)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn groups(&self) -> usize {
         self.metadata.metadata().num_row_groups()
     }
 
@@ -241,7 +265,7 @@ impl Source {
         usize::try_from(rows).map_err(|_| odd("a checkpoint has a negative number of rows"))
     }
 
-    fn has_column(&self, name: &str) -> bool {
+    pub(super) fn has_column(&self, name: &str) -> bool {
         let schema = self.metadata.parquet_schema();
         (0..schema.num_columns()).any(|leaf| schema.column(leaf).path().string() == name)
     }
@@ -265,7 +289,7 @@ impl Source {
     }
 
     /// Rows of one row group; `None` if these columns hold nothing there.
-    fn read<'a>(
+    pub(super) fn read<'a>(
         &self,
         group: usize,
         columns: impl IntoIterator<Item = &'a str>,

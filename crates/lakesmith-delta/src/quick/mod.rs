@@ -18,6 +18,7 @@ mod log_facts;
 mod maintenance;
 mod partitions;
 mod replay;
+mod row_counts;
 mod segment;
 mod statistics;
 mod storage;
@@ -40,6 +41,7 @@ use self::checkpoint::{CheckpointReader, Part};
 use self::log_facts::LogReading;
 use self::maintenance::Search;
 use self::replay::{Replay, Vector};
+pub use self::row_counts::{PartitionRows, row_counts};
 use self::segment::{LogListing, Segment};
 use self::statistics::{Judge, Sample};
 use self::storage::LiveFiles;
@@ -238,7 +240,7 @@ impl DirectReader {
         let mut sample = Sample::new(if deep { SAMPLE_DEEP } else { SAMPLE });
         let mut commits = Vec::new();
         for group in groups(&segment.commits) {
-            for (commit, bytes) in group.iter().zip(self.fetch(group)?) {
+            for (commit, bytes) in group.iter().zip(fetch(&self.store, &self.runtime, group)?) {
                 let number = commits.len() as u32;
                 let info = commits::take_commit(&mut replay, &mut sample, &bytes, number)?;
                 commits.push((commit.clone(), info));
@@ -263,11 +265,6 @@ impl DirectReader {
         let files = std::mem::take(&mut replay.tally).finish(partitions, &places);
         let live = replay.live.take();
         Ok(Reading { table, files, statistics, replay: Some(replay), live, commits, source: "checkpoint" })
-    }
-
-    fn fetch(&self, commits: &[CommitFile]) -> Result<Vec<bytes::Bytes>> {
-        let fetched = futures::stream::iter(commits.iter().map(|c| self.store.get(&c.info.location)));
-        self.runtime.block_on(fetched.buffered(COMMITS_AT_ONCE).try_collect())
     }
 
     fn statistics(
@@ -360,6 +357,11 @@ impl DirectReader {
         let schema = state.schema()?;
         Ok(state.into_table(&self.root, schema, FileTable::default())?)
     }
+}
+
+fn fetch(store: &Store, runtime: &tokio::runtime::Handle, commits: &[CommitFile]) -> Result<Vec<bytes::Bytes>> {
+    let fetched = futures::stream::iter(commits.iter().map(|c| store.get(&c.info.location)));
+    runtime.block_on(fetched.buffered(COMMITS_AT_ONCE).try_collect())
 }
 
 /// Commits to fetch together: a few, and not too many bytes.

@@ -41,6 +41,11 @@ impl RawPartitions {
         number
     }
 
+    /// The values of each number, in their order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &[(String, Option<String>)]> {
+        self.values.iter().map(Vec::as_slice)
+    }
+
     /// The partitions by typed value, and which of them each number means.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use lakesmith_storage::Location;
 
 use super::identity::{self, Identities, Seen, Sight};
 use super::partitions::RawPartitions;
+use super::row_counts::Sums;
 use super::storage::LiveFiles;
 use super::{Odd, odd};
 use crate::actions::{DomainMetadata, Metadata, Protocol};
@@ -26,7 +27,7 @@ pub(crate) struct Vector<'a> {
 }
 
 impl Vector<'_> {
-    fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         vector::unique_id(self.storage_type, self.path_or_inline, self.offset)
     }
 }
@@ -72,6 +73,8 @@ pub(crate) struct Replay {
     pub seen: Seen,
     pub tally: FileTally,
     pub partitions: RawPartitions,
+    /// By the numbers of `partitions`.
+    pub sums: Sums,
     /// Only for a deep survey.
     pub live: Option<LiveFiles>,
     tombstones: Vec<Tombstone>,
@@ -89,18 +92,10 @@ impl Replay {
             seen: Seen::default(),
             tally: FileTally::new(target_bytes),
             partitions: RawPartitions::default(),
+            sums: Sums::default(),
             live,
             tombstones: Vec::new(),
             marked: Identities::default(),
-        }
-    }
-
-    /// Readers compare paths by text; where another text could name the same file, the general reader decides.
-    fn check_spelling(&self, path: &str) -> Result<(), Odd> {
-        if is_simple(path) || is_plain(path, &self.root) {
-            Ok(())
-        } else {
-            Err(odd("a path is spelled in an unusual way"))
         }
     }
 
@@ -126,7 +121,7 @@ impl Replay {
     }
 
     fn count(&mut self, add: &AddedFile<'_>) -> Result<u32, Odd> {
-        self.check_spelling(add.path)?;
+        check_spelling(add.path, &self.root)?;
         let size = u64::try_from(add.size).map_err(|_| odd("a file has a negative size"))?;
         let deleted = match add.vector {
             Some(v) => Some(u64::try_from(v.cardinality).map_err(|_| odd("a vector has a negative cardinality"))?),
@@ -141,6 +136,7 @@ impl Replay {
         if self.tally.len() >= u32::MAX as usize {
             return Err(odd("the table has too many files"));
         }
+        self.sums.add(add.partition, size, add.rows, deleted.unwrap_or(0));
         Ok(self.tally.push(TalliedFile {
             partition: add.partition,
             size,
@@ -153,7 +149,7 @@ impl Replay {
     }
 
     pub(crate) fn remove_of_commit(&mut self, remove: &RemovedFile<'_>, commit: u32) -> Result<(), Odd> {
-        self.check_spelling(remove.path)?;
+        check_spelling(remove.path, &self.root)?;
         let vector_id = remove.vector.map(|v| v.id());
         match self.seen.see(identity::of_file(remove.path, vector_id.as_deref()), commit) {
             Sight::First => self.bury(remove),
@@ -164,7 +160,7 @@ impl Replay {
     }
 
     pub(crate) fn remove_of_checkpoint(&mut self, remove: &RemovedFile<'_>) -> Result<(), Odd> {
-        self.check_spelling(remove.path)?;
+        check_spelling(remove.path, &self.root)?;
         let vector_id = remove.vector.map(|v| v.id());
         if !self.seen.contains(identity::of_file(remove.path, vector_id.as_deref())) {
             self.bury(remove);
@@ -213,6 +209,11 @@ impl Replay {
         }
         facts
     }
+}
+
+/// Readers compare paths by text; where another text could name the same file, the general reader decides.
+pub(super) fn check_spelling(path: &str, root: &Location) -> Result<(), Odd> {
+    if is_simple(path) || is_plain(path, root) { Ok(()) } else { Err(odd("a path is spelled in an unusual way")) }
 }
 
 /// True for most paths that writers write, which stand for themselves: no escapes, no scheme, no dots that move.

@@ -70,7 +70,7 @@ impl Keep for Found {
     }
 
     fn wants(&self, part: Part) -> bool {
-        part != Part::Maxima
+        !matches!(part, Part::Maxima | Part::Tight)
     }
 
     fn rows(&mut self, rows: Option<u64>) {

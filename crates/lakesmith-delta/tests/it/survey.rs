@@ -1,9 +1,12 @@
 //! The direct reader of the log against the kernel.
 
+use std::collections::BTreeMap;
+
 use lakesmith_core::health::CheckpointHint;
 use lakesmith_core::op::{HealthOptions, TimeTravel};
+use lakesmith_core::table::{PartitionTuple, TableState};
 use lakesmith_core::{Error, ErrorKind};
-use lakesmith_delta::{Survey, survey, survey_by_kernel};
+use lakesmith_delta::{PartitionRows, Survey, row_counts, survey, survey_by_kernel};
 use lakesmith_storage::{Location, Store, StoreOptions};
 
 use crate::golden::names;
@@ -40,7 +43,24 @@ pub(crate) async fn both(store: &Store, root: &Location, at: TimeTravel) -> (Sur
     let (s, k) = (&direct.table.log, &kernel.table.log);
     assert_eq!((&s.protocol, &s.metadata, &s.domains), (&k.protocol, &k.metadata, &k.domains));
     assert_eq!((s.row_id_high_water_mark, s.in_commit_timestamps), (k.row_id_high_water_mark, k.in_commit_timestamps));
+    let counted = row_counts(store, root, &kernel.table).await.unwrap();
+    assert!(counted.is_some() || direct.facts.source != "checkpoint", "{root} {at:?}");
+    if let Some(counted) = counted {
+        assert_eq!(counted.into_iter().collect::<BTreeMap<_, _>>(), rows(&kernel.table.state), "{root} {at:?}");
+    }
     (direct, kernel)
+}
+
+/// The files of each partition, added up.
+fn rows(state: &TableState) -> BTreeMap<PartitionTuple, PartitionRows> {
+    let mut found = BTreeMap::new();
+    for file in state.files.iter() {
+        let sum = found.entry(file.partition.clone()).or_insert(PartitionRows { files: 0, bytes: 0, rows: Some(0) });
+        let live = file.rows.and_then(|rows| rows.checked_sub(file.deleted_rows()));
+        (sum.files, sum.bytes) = (sum.files + 1, sum.bytes + file.size);
+        sum.rows = sum.rows.zip(live).map(|(rows, live)| rows + live);
+    }
+    found
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,10 +15,11 @@ mod pruning;
 mod scalars;
 mod scan;
 mod source;
+mod statistics;
 mod summary;
 mod whole;
 
 pub(crate) use columns::{VARIANT, arrow_field};
-pub(crate) use provider::{LakeTable, METADATA};
+pub(crate) use provider::{LakeTable, METADATA, Version};
 pub(crate) use scan::storage_url;
 pub(crate) use summary::{ScanSummary, Summaries};

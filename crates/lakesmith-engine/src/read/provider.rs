@@ -15,13 +15,15 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType, lit
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::projection::ProjectionExec;
-use lakesmith::table::FileId;
-use lakesmith::{Location, ScanReport, SkippedFiles, Table};
+use lakesmith::table::{FileId, PartitionTuple};
+use lakesmith::{Location, PartitionRows, ScanReport, SkippedFiles, Table, TableOutline};
+use tokio::sync::OnceCell;
 
 use super::columns::{Columns, ROW_ID, ROW_INDEX, ROW_VERSION};
 use super::file_facts::{FACTS, Fact};
-use super::pruning::{Filter, is_decided, prune};
+use super::pruning::{Filter, is_decided, partitions, prune};
 use super::scan::{Scan, live_count};
+use super::statistics::Rows;
 use super::summary::{ScanSummary, Summaries};
 use super::whole::whole;
 use crate::failure::external;
@@ -32,10 +34,31 @@ const BARE_BATCH_ROWS: usize = 65_536;
 /// Name of the column that holds facts of a row's file.
 pub(crate) const METADATA: &str = "_metadata";
 
+/// A version of a table as it was opened.
+#[derive(Debug)]
+pub(crate) enum Version {
+    /// With its files.
+    Loaded(Table),
+    /// Without them, until a scan asks for more than how many rows there are.
+    Outlined(TableOutline),
+}
+
+impl Version {
+    /// The table, whose files may be missing.
+    pub(crate) fn table(&self) -> &Table {
+        match self {
+            Self::Loaded(table) => table,
+            Self::Outlined(outline) => outline.without_files(),
+        }
+    }
+}
+
 /// One version of a table.
 #[derive(Debug)]
 pub(crate) struct LakeTable {
-    table: Table,
+    version: Version,
+    /// The version that was outlined, with its files.
+    loaded: OnceCell<Table>,
     columns: Arc<Columns>,
     schema: SchemaRef,
     /// Takes what each scan skips and reads.
@@ -47,25 +70,31 @@ impl LakeTable {
     ///
     /// # Errors
     /// Unsupported for a type that cannot be read.
-    pub(crate) fn new(table: Table, with_metadata: bool, summaries: Summaries) -> lakesmith::Result<Self> {
-        let columns = Arc::new(Columns::of(&table, with_metadata)?);
+    pub(crate) fn new(version: Version, with_metadata: bool, summaries: Summaries) -> lakesmith::Result<Self> {
+        let columns = Arc::new(Columns::of(version.table(), with_metadata)?);
         let mut schema = Arc::clone(&columns.schema);
         if with_metadata && schema.index_of(METADATA).is_err() {
             let mut fields: Vec<Field> = schema.fields().iter().map(|f| f.as_ref().clone()).collect();
             fields.push(Field::new(METADATA, DataType::Struct(metadata_fields(&columns)), false));
             schema = Arc::new(Schema::new(fields));
         }
-        Ok(Self { table, columns, schema, summaries })
+        Ok(Self { version, loaded: OnceCell::new(), columns, schema, summaries })
     }
 
-    fn note(&self, files: &[FileId], skipped: SkippedFiles) -> lakesmith::Result<()> {
-        let state = self.table.state();
-        let read: Vec<Location> = files
-            .iter()
-            .map(|id| self.table.root().resolve(state.files.get(*id).path))
-            .collect::<lakesmith::Result<_>>()?;
+    /// The table with its files.
+    async fn table(&self) -> Result<&Table> {
+        match &self.version {
+            Version::Loaded(table) => Ok(table),
+            Version::Outlined(outline) => self.loaded.get_or_try_init(|| outline.with_files()).await.map_err(external),
+        }
+    }
+
+    fn note(&self, table: &Table, files: &[FileId], skipped: SkippedFiles) -> lakesmith::Result<()> {
+        let state = table.state();
+        let read: Vec<Location> =
+            files.iter().map(|id| table.root().resolve(state.files.get(*id).path)).collect::<lakesmith::Result<_>>()?;
         let report = ScanReport {
-            table: self.table.root().to_string(),
+            table: table.root().to_string(),
             version: state.version,
             files: state.files.len() as u64,
             bytes: state.files.total_bytes(),
@@ -77,19 +106,29 @@ impl LakeTable {
         Ok(())
     }
 
-    /// Rows without columns, which the metadata counts.
-    fn bare(&self, files: &[FileId]) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let files = files.iter().map(|id| self.table.state().files.get(*id));
-        let Some(rows) = live_count(files) else { return Ok(None) };
-        let empty: SchemaRef = Arc::new(Schema::empty());
-        let of = |count: usize| {
-            let options = RecordBatchOptions::new().with_row_count(Some(count));
-            RecordBatch::try_new_with_options(Arc::clone(&empty), Vec::new(), &options)
-        };
-        let mut batches = vec![of(BARE_BATCH_ROWS)?; rows / BARE_BATCH_ROWS];
-        batches.push(of(rows % BARE_BATCH_ROWS)?);
-        let source = MemorySourceConfig::try_new(&[batches], empty, None)?;
-        Ok(Some(DataSourceExec::from_data_source(source)))
+    /// Rows without columns, as many as the files' metadata counts.
+    async fn counted(&self, filters: &[Filter]) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Version::Outlined(outline) = &self.version else { return Ok(None) };
+        let Some(counts) = outline.row_counts().await.map_err(external)? else { return Ok(None) };
+        let (tuples, counts): (Vec<PartitionTuple>, Vec<PartitionRows>) = counts.into_iter().unzip();
+        let wanted = partitions(&tuples, &self.columns, filters)?.unwrap_or_else(|| vec![true; tuples.len()]);
+        let (mut rows, mut files, mut bytes, mut skipped) = (Some(0u64), 0, 0, SkippedFiles::default());
+        for (partition, wanted) in counts.iter().zip(wanted) {
+            files += partition.files;
+            bytes += partition.bytes;
+            if wanted {
+                skipped.stats += partition.files;
+                rows = rows.zip(partition.rows).and_then(|(a, b)| a.checked_add(b));
+            } else {
+                skipped.partition += partition.files;
+            }
+        }
+        let Some(rows) = rows.and_then(|rows| usize::try_from(rows).ok()) else { return Ok(None) };
+        let table = outline.without_files();
+        let (name, version) = (table.root().to_string(), table.state().version);
+        let report = ScanReport { table: name, version, files, bytes, skipped, read_files: 0, read_bytes: 0 };
+        self.summaries.note(ScanSummary { report, read: Vec::new() });
+        bare(rows).map(Some)
     }
 
     /// The expression over the scan's columns that gives the column that queries see at `index`.
@@ -102,6 +141,19 @@ impl LakeTable {
             ),
         }
     }
+}
+
+/// Rows without columns.
+fn bare(rows: usize) -> Result<Arc<dyn ExecutionPlan>> {
+    let empty: SchemaRef = Arc::new(Schema::empty());
+    let of = |count: usize| {
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        RecordBatch::try_new_with_options(Arc::clone(&empty), Vec::new(), &options)
+    };
+    let mut batches = vec![of(BARE_BATCH_ROWS)?; rows / BARE_BATCH_ROWS];
+    batches.push(of(rows % BARE_BATCH_ROWS)?);
+    let source = MemorySourceConfig::try_new(&[batches], empty, None)?;
+    Ok(DataSourceExec::from_data_source(source))
 }
 
 fn column(name: &str) -> Expr {
@@ -173,22 +225,25 @@ impl TableProvider for LakeTable {
         });
         let physical = physical.collect::<Result<Vec<_>>>()?;
         let all_match = physical.iter().all(|filter| filter.decided);
-        let (mut files, mut skipped) = prune(&self.table, &self.columns, &physical).await?;
-        if wanted.is_empty()
-            && all_match
-            && let Some(plan) = self.bare(&files)?
-        {
-            skipped.stats = files.len() as u64;
-            self.note(&[], skipped).map_err(external)?;
+        let rows_alone = wanted.is_empty() && all_match;
+        if rows_alone && let Some(plan) = self.counted(&physical).await? {
             return Ok(plan);
+        }
+        let table = self.table().await?;
+        let (mut files, mut skipped) = prune(table, &self.columns, &physical).await?;
+        let counted = files.iter().map(|id| table.state().files.get(*id));
+        if rows_alone && let Some(rows) = live_count(counted) {
+            skipped.stats = files.len() as u64;
+            self.note(table, &[], skipped).map_err(external)?;
+            return bare(rows);
         }
         let limit = limit.filter(|_| all_match);
         if let Some(limit) = limit {
-            let enough = self.first_files(&files, limit);
+            let enough = first_files(table, &files, limit);
             skipped.limit = (files.len() - enough) as u64;
             files.truncate(enough);
         }
-        self.note(&files, skipped).map_err(external)?;
+        self.note(table, &files, skipped).map_err(external)?;
         let projected: SchemaRef = Arc::new(self.schema.project(&wanted)?);
         if files.is_empty() {
             return Ok(Arc::new(EmptyExec::new(projected)));
@@ -200,8 +255,11 @@ impl TableProvider for LakeTable {
         } else {
             wanted.iter().map(|i| self.columns.place(*i)).collect()
         };
+        let whole = all_match && limit.is_none();
+        let rows = Rows { table, columns: &self.columns, files: &files, whole };
+        let statistics = rows.statistics(&wanted).await?;
         let scan = Scan {
-            table: &self.table,
+            table,
             columns: &self.columns,
             files: &files,
             projection: places,
@@ -209,7 +267,7 @@ impl TableProvider for LakeTable {
             limit,
             pool: &session.runtime_env().memory_pool,
             parquet: session.config_options().execution.parquet.clone(),
-            whole: all_match && limit.is_none(),
+            statistics,
         };
         let plan = scan.plan()?;
         if !made_up {
@@ -224,17 +282,15 @@ impl TableProvider for LakeTable {
     }
 }
 
-impl LakeTable {
-    /// How many of `files`, in their order, hold `limit` rows.
-    fn first_files(&self, files: &[FileId], limit: usize) -> usize {
-        let mut rows = 0usize;
-        for (index, id) in files.iter().enumerate() {
-            if rows >= limit {
-                return index;
-            }
-            let file = self.table.state().files.get(*id);
-            rows = rows.saturating_add(live_count(std::iter::once(file)).unwrap_or(0));
+/// How many of `files`, in their order, hold `limit` rows.
+fn first_files(table: &Table, files: &[FileId], limit: usize) -> usize {
+    let mut rows = 0usize;
+    for (index, id) in files.iter().enumerate() {
+        if rows >= limit {
+            return index;
         }
-        files.len()
+        let file = table.state().files.get(*id);
+        rows = rows.saturating_add(live_count(std::iter::once(file)).unwrap_or(0));
     }
+    files.len()
 }

@@ -16,7 +16,7 @@ use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_expr::{PhysicalExpr, PhysicalExprSimplifier, ScalarFunctionExpr, conjunction};
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use lakesmith::layout::OrderKey;
-use lakesmith::table::{ColumnBounds, DataType, Field, FileId, Scalar};
+use lakesmith::table::{ColumnBounds, DataType, Field, FileId, PartitionTuple, Scalar};
 use lakesmith::{SkippedFiles, Table};
 
 use super::columns::{Columns, arrow_type};
@@ -82,7 +82,7 @@ pub(crate) fn is_decided(filter: &Expr, columns: &Columns) -> bool {
 pub(crate) async fn prune(table: &Table, columns: &Columns, filters: &[Filter]) -> Result<(Vec<FileId>, SkippedFiles)> {
     let files = &table.state().files;
     let all = files.len();
-    let mut kept: Vec<FileId> = match partitions(table, columns, filters)? {
+    let mut kept: Vec<FileId> = match partitions(files.partitions(), columns, filters)? {
         Some(wanted) => files.iter().filter(|f| wanted[f.partition_index as usize]).map(|f| f.id).collect(),
         None => (0..all as u32).map(FileId).collect(),
     };
@@ -103,12 +103,15 @@ pub(crate) async fn prune(table: &Table, columns: &Columns, filters: &[Filter]) 
     Ok((kept, skipped))
 }
 
-/// Which of the table's partitions the filters on partition columns alone let through; `None`: all.
+/// Which of a table's partitions the filters on partition columns alone let through; `None`: all.
 ///
 /// # Errors
 /// Corrupt if a partition's value does not fit its column, Internal if a filter that partitions decide cannot be asked.
-fn partitions(table: &Table, columns: &Columns, filters: &[Filter]) -> Result<Option<Vec<bool>>> {
-    let tuples = table.state().files.partitions();
+pub(super) fn partitions(
+    tuples: &[PartitionTuple],
+    columns: &Columns,
+    filters: &[Filter],
+) -> Result<Option<Vec<bool>>> {
     let schema: SchemaRef = Arc::new(ArrowSchema::new(columns.partitions.clone()));
     let on_partitions: Vec<&Filter> = filters
         .iter()
@@ -258,7 +261,7 @@ impl Leaves<'_> {
 }
 
 /// A column whose values have bounds, by its name in queries.
-fn leaf(columns: &Columns, name: &str) -> Option<OrderKey> {
+pub(super) fn leaf(columns: &Columns, name: &str) -> Option<OrderKey> {
     let mut parts = name.split(NESTED);
     let mut field: &Field = columns.field(parts.next()?)?;
     let (mut path, mut names) = (vec![field.physical.clone()], vec![field.name.clone()]);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use datafusion::common::config::{ParquetOptions, TableParquetOptions};
-use datafusion::common::stats::Precision;
 use datafusion::common::{Result, Statistics};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder};
@@ -40,8 +39,8 @@ pub(crate) struct Scan<'a> {
     pub pool: &'a Arc<dyn MemoryPool>,
     /// How Parquet is read.
     pub parquet: ParquetOptions,
-    /// True if all rows of the files are wanted.
-    pub whole: bool,
+    /// What is known of the rows.
+    pub statistics: Statistics,
 }
 
 impl Scan<'_> {
@@ -59,7 +58,7 @@ impl Scan<'_> {
         let source = TableFiles::new(self.table, self.columns.scan.clone(), options, pool, failure.clone());
         let config = FileScanConfigBuilder::new(storage_url()?, Arc::new(source))
             .with_file_groups(groups(files, self.threads))
-            .with_statistics(self.statistics())
+            .with_statistics(self.statistics.clone())
             .with_expr_adapter(Some(Arc::new(TableAdapter { columns: Arc::clone(self.columns), failure })))
             .with_limit(self.limit)
             .with_projection_indices(Some(self.projection.clone()))?
@@ -93,20 +92,6 @@ impl Scan<'_> {
             part = part.with_extension(Deleted { info: info.clone(), rows });
         }
         Ok(part.with_extension(FileLocation(location)))
-    }
-
-    /// Row counts are exact if every file tells its own.
-    fn statistics(&self) -> Statistics {
-        let schema = self.columns.scan.table_schema();
-        let mut statistics = Statistics::new_unknown(schema);
-        let files = self.files.iter().map(|id| self.table.state().files.get(*id));
-        let rows = live_count(files.clone());
-        let bytes: u64 = files.map(|f| f.size).sum();
-        if let Some(rows) = rows {
-            statistics.num_rows = if self.whole { Precision::Exact(rows) } else { Precision::Inexact(rows) };
-        }
-        statistics.total_byte_size = Precision::Inexact(bytes as usize);
-        statistics
     }
 }
 

@@ -1,6 +1,7 @@
 //! The Parquet reader as scans use it: what a file's rows lose is read when the file is opened, filters that may fail stay
 //! above it, and failures name the file.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,6 +14,7 @@ use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSour
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
@@ -46,6 +48,18 @@ impl FilterFailure {
     }
 }
 
+/// What decoding columns costs that filters inside the reader must spare; see [`decoding`].
+const DECODING_SPARED: usize = 8;
+
+/// What decoding a column costs, in columns of a fixed width.
+fn decoding(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary => DECODING_SPARED,
+        nested if nested.is_nested() => DECODING_SPARED,
+        _ => 1,
+    }
+}
+
 /// Reads files of one table.
 #[derive(Clone)]
 pub(crate) struct TableFiles {
@@ -67,7 +81,6 @@ impl TableFiles {
         let parquet = ParquetSource::new(schema)
             .with_table_parquet_options(options)
             .with_parquet_file_reader_factory(Arc::new(FileReaders { table: table.clone(), text }))
-            .with_pushdown_filters(true)
             .with_reorder_filters(true)
             .with_bloom_filter_on_read(true);
         Self { parquet: Arc::new(parquet), opening: Arc::new(Opening { table: table.clone(), pool, failure }) }
@@ -75,6 +88,21 @@ impl TableFiles {
 
     fn with(&self, parquet: Arc<dyn FileSource>) -> Arc<dyn FileSource> {
         Arc::new(Self { parquet, opening: Arc::clone(&self.opening) })
+    }
+
+    /// True if asking the filters inside the reader pays: rows that they keep out need not be decoded, which is worth it for
+    /// values of any length, or for many. Row groups and pages are passed over by them in any case.
+    fn spares_decoding(&self, filters: &[Arc<dyn PhysicalExpr>]) -> Result<bool> {
+        let schema = self.parquet.table_schema().table_schema();
+        let asked: HashSet<usize> = filters.iter().flat_map(collect_columns).map(|column| column.index()).collect();
+        let mut given: HashSet<usize> = match self.parquet.projection() {
+            Some(projection) => projection.column_indices().into_iter().collect(),
+            None => (0..schema.fields().len()).collect(),
+        };
+        given.retain(|index| !asked.contains(index));
+        let costs =
+            given.iter().filter_map(|index| schema.fields().get(*index)).map(|field| decoding(field.data_type()));
+        Ok(costs.sum::<usize>() >= DECODING_SPARED)
     }
 }
 
@@ -147,7 +175,9 @@ impl FileSource for TableFiles {
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
         let taken: Vec<bool> = filters.iter().map(|filter| !is_guarded(filter)).collect();
         let offered: Vec<_> = filters.into_iter().zip(&taken).filter_map(|(f, taken)| taken.then_some(f)).collect();
-        let answer = self.parquet.try_pushdown_filters(offered, config)?;
+        let mut config = config.clone();
+        config.execution.parquet.pushdown_filters = self.spares_decoding(&offered)?;
+        let answer = self.parquet.try_pushdown_filters(offered, &config)?;
         let mut answers = answer.filters.into_iter();
         let filters = taken.into_iter().map(|taken| if taken { answers.next() } else { None });
         let filters = filters.map(|answer| answer.unwrap_or(PushedDown::No)).collect();

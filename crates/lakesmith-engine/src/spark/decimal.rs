@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, AsArray, Decimal128Array, Int64Array};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Decimal128Type, i256};
 use datafusion::common::{DataFusionError, Result};
 
@@ -81,11 +82,12 @@ pub(crate) fn compute(op: Op, left: &ArrayRef, right: &ArrayRef, precision: u8, 
     let (lift_left, lift_right) = (lift(s1), lift(s2));
     let drop = ten.wrapping_pow(u32::from(exact_scale.abs_diff(scale)));
     let limit = ten.wrapping_pow(u32::from(precision));
-    let one = |row: usize| -> Result<Option<i128>> {
-        if left.is_null(row) || right.is_null(row) {
-            return Ok(None);
+    let narrow = Narrow::of(op, (s1, s2), (exact_scale, scale), precision);
+    let one = |l: i128, r: i128| -> Result<i128> {
+        if let Some(result) = narrow.as_ref().and_then(|narrow| narrow.result(l, r)) {
+            return Ok(result);
         }
-        let (l, r) = (i256::from_i128(left.value(row)), i256::from_i128(right.value(row)));
+        let (l, r) = (i256::from_i128(l), i256::from_i128(r));
         let exact = match op {
             Op::Multiply => l.checked_mul(r),
             _ => {
@@ -104,10 +106,62 @@ pub(crate) fn compute(op: Op, left: &ArrayRef, right: &ArrayRef, precision: u8, 
         if rounded >= limit || rounded <= limit.wrapping_neg() {
             return Err(too_long(precision, scale));
         }
-        Ok(Some(rounded.to_i128().ok_or_else(|| too_long(precision, scale))?))
+        rounded.to_i128().ok_or_else(|| too_long(precision, scale))
     };
-    let results: Decimal128Array = (0..left.len()).map(one).collect::<Result<_>>()?;
+    let results = by_row(left, right, one)?;
     Ok(Arc::new(results.with_precision_and_scale(precision, scale)?))
+}
+
+/// The results of the rows in which neither operand is null.
+fn by_row(
+    left: &Decimal128Array,
+    right: &Decimal128Array,
+    one: impl Fn(i128, i128) -> Result<i128>,
+) -> Result<Decimal128Array> {
+    let nulls = NullBuffer::union(left.nulls(), right.nulls());
+    let pairs = left.values().iter().zip(right.values().iter());
+    let values: Vec<i128> = match nulls.as_ref().filter(|nulls| nulls.null_count() > 0) {
+        None => pairs.map(|(l, r)| one(*l, *r)).collect::<Result<_>>()?,
+        Some(nulls) => {
+            let pairs = pairs.zip(nulls.iter());
+            pairs.map(|((l, r), valid)| if valid { one(*l, *r) } else { Ok(0) }).collect::<Result<_>>()?
+        }
+    };
+    Ok(Decimal128Array::new(values.into(), nulls))
+}
+
+/// Sums, differences and products that are not rounded, as long as a machine's numbers hold them.
+struct Narrow {
+    op: Op,
+    lift_left: i128,
+    lift_right: i128,
+    limit: i128,
+}
+
+impl Narrow {
+    /// For operands and results of these scales; `exact_scale` is that of a result before it is rounded.
+    fn of(op: Op, scales: (i8, i8), (exact_scale, scale): (i8, i8), precision: u8) -> Option<Self> {
+        let longer = scales.0.max(scales.1);
+        let lift = |scale: i8| match op {
+            Op::Multiply => Some(1),
+            _ => 10i128.checked_pow(u32::from(longer.abs_diff(scale))),
+        };
+        let wanted = matches!(op, Op::Add | Op::Subtract | Op::Multiply) && exact_scale == scale;
+        let limit = 10i128.checked_pow(u32::from(precision)).filter(|_| wanted)?;
+        Some(Self { op, lift_left: lift(scales.0)?, lift_right: lift(scales.1)?, limit })
+    }
+
+    /// `None`: not to be told this way.
+    fn result(&self, left: i128, right: i128) -> Option<i128> {
+        let exact = match self.op {
+            Op::Multiply => left.checked_mul(right)?,
+            op => {
+                let (left, right) = (left.checked_mul(self.lift_left)?, right.checked_mul(self.lift_right)?);
+                if op == Op::Subtract { left.checked_sub(right)? } else { left.checked_add(right)? }
+            }
+        };
+        (exact < self.limit && exact > -self.limit).then_some(exact)
+    }
 }
 
 /// `value / divisor` for a divisor above zero; halves go away from zero.
@@ -156,11 +210,8 @@ pub(crate) fn divide(left: &ArrayRef, right: &ArrayRef, precision: u8, scale: i8
     let ten = i256::from_i128(10);
     let factor = ten.wrapping_pow(shift.unsigned_abs());
     let limit = ten.wrapping_pow(u32::from(precision));
-    let one = |row: usize| -> Result<Option<i128>> {
-        if left.is_null(row) || right.is_null(row) {
-            return Ok(None);
-        }
-        let (mut dividend, mut divisor) = (i256::from_i128(left.value(row)), i256::from_i128(right.value(row)));
+    let one = |l: i128, r: i128| -> Result<i128> {
+        let (mut dividend, mut divisor) = (i256::from_i128(l), i256::from_i128(r));
         if divisor == i256::ZERO {
             return Err(divide_by_zero());
         }
@@ -180,9 +231,9 @@ pub(crate) fn divide(left: &ArrayRef, right: &ArrayRef, precision: u8, scale: i8
             return Err(too_long(precision, scale));
         }
         let value = quotient.to_i128().ok_or_else(|| too_long(precision, scale))?;
-        Ok(Some(if negative { -value } else { value }))
+        Ok(if negative { -value } else { value })
     };
-    let quotients: Decimal128Array = (0..left.len()).map(one).collect::<Result<_>>()?;
+    let quotients = by_row(left, right, one)?;
     let typed = quotients.with_precision_and_scale(precision, scale);
     Ok(Arc::new(typed.map_err(DataFusionError::from)?))
 }

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod casts;
 mod decimal;
+mod decimal_sum;
 mod failing;
 pub(crate) mod float_order;
 mod function;

@@ -1,5 +1,5 @@
 //! Sums of BIGINT and of long decimals that fail rather than wrap, and means of decimals that are rounded rather than cut:
-//! they are taken in wider numbers and turned back.
+//! they are taken in wider numbers and turned back, or by an aggregate that looks itself.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use datafusion::logical_expr::expr::{AggregateFunction, WindowFunctionDefinition
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable as _, LogicalPlan, Projection};
 
 use super::casts::{Conversion, convert};
+use super::decimal_sum::decimal_sum;
 
 const WIDE: DataType = DataType::Decimal128(38, 0);
 const PRECISION_MAX: u8 = 38;
@@ -35,6 +36,7 @@ pub(crate) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
     let before = Arc::clone(plan.schema());
     let first = before.fields().len() - aggregates.len();
     let mut widened: Vec<Option<Back>> = vec![None; aggregates.len()];
+    let mut changed = false;
     for (index, aggregate) in aggregates.iter_mut().enumerate() {
         let mut back = None;
         let new = aggregate.clone().transform_up(|e| wider(e, input.schema(), &mut back))?;
@@ -42,9 +44,10 @@ pub(crate) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
             let (qualifier, field) = before.qualified_field(first + index);
             *aggregate = new.data.unalias().alias_qualified(qualifier.cloned(), field.name());
             widened[index] = back;
+            changed = true;
         }
     }
-    if widened.iter().all(Option::is_none) {
+    if !changed {
         return Ok(plan);
     }
     let mut expressions = plan.expressions();
@@ -52,6 +55,9 @@ pub(crate) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
     expressions.splice(place.., aggregates);
     let inputs = plan.inputs().into_iter().cloned().collect();
     let summed = plan.with_new_exprs(expressions, inputs)?;
+    if widened.iter().all(Option::is_none) {
+        return Ok(summed);
+    }
     let columns = before.iter().enumerate().map(|(index, (qualifier, field))| {
         let column = Expr::Column(Column::new(qualifier.cloned(), field.name()));
         let result = match index.checked_sub(first).and_then(|i| widened[i].clone()) {
@@ -70,8 +76,7 @@ fn wider(expr: Expr, schema: &DFSchema, back: &mut Option<Back>) -> Result<Trans
         let [arg] = args.as_mut_slice() else { return Ok(false) };
         let (to, found) = match (function, arg.get_type(schema)?) {
             ("sum", DataType::Int64) => (WIDE, Back::Sum),
-            // Ten digits are left for rows where there are fewer.
-            ("sum", DataType::Decimal128(precision, scale)) if precision + 10 > PRECISION_MAX => {
+            ("sum", DataType::Decimal128(precision, scale)) if is_long(precision) => {
                 (DataType::Decimal256(precision, scale), Back::Decimal)
             }
             // The mean has four digits more than its values; what it cuts off after a fifth decides nothing.
@@ -86,6 +91,9 @@ fn wider(expr: Expr, schema: &DFSchema, back: &mut Option<Back>) -> Result<Trans
         Ok(true)
     };
     Ok(match expr {
+        Expr::AggregateFunction(call) if is_long_sum(&call, schema)? => {
+            Transformed::yes(Expr::AggregateFunction(AggregateFunction { func: decimal_sum(), ..call }))
+        }
         Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
             let widened = widen(func.name(), &mut params.args)?;
             with(Expr::AggregateFunction(AggregateFunction { func, params }), widened)
@@ -102,6 +110,18 @@ fn wider(expr: Expr, schema: &DFSchema, back: &mut Option<Back>) -> Result<Trans
         }
         other => Transformed::no(other),
     })
+}
+
+/// True for decimals of which ten digits are not left for rows.
+fn is_long(precision: u8) -> bool {
+    precision + 10 > PRECISION_MAX
+}
+
+/// True for a sum of long decimals that an aggregate of our own takes.
+fn is_long_sum(call: &AggregateFunction, schema: &DFSchema) -> Result<bool> {
+    let [arg] = call.params.args.as_slice() else { return Ok(false) };
+    let is_sum = call.func.name() == "sum" && call.func != decimal_sum() && !call.params.distinct;
+    Ok(is_sum && matches!(arg.get_type(schema)?, DataType::Decimal128(precision, _) if is_long(precision)))
 }
 
 fn with(expr: Expr, widened: bool) -> Transformed<Expr> {

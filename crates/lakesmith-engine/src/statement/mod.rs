@@ -24,6 +24,6 @@ pub(crate) use joins::settle_columns;
 pub(crate) use literals::type_literals;
 pub(crate) use names::{Output, name_outputs};
 pub(crate) use parse::{Explain, Kind, Parsed, parse, parse_at, parse_expression};
-pub(crate) use relations::{Relation, Relations, Source, View, mentions};
+pub(crate) use relations::{Relation, Relations, Source, View, mentions, only_counts};
 pub(crate) use scope::OpenedColumns;
 pub(crate) use spelling::{ELSEWHERE, Places};

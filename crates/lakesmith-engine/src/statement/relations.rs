@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, Query, TableAlias, TableFactor,
-    TableVersion, Value, VisitMut as _, VisitorMut, With, visit_expressions,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, SelectItem,
+    SetExpr, TableAlias, TableFactor, TableVersion, Value, VisitMut as _, VisitorMut, With, visit_expressions,
 };
 use lakesmith::op::TimeTravel;
 use lakesmith::{Error, Result, TableRef};
@@ -322,6 +322,23 @@ pub(crate) fn mentions(query: &Query, name: &str) -> bool {
         if is_it { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     found.is_break()
+}
+
+/// True if a query asks for nothing but how many rows there are.
+pub(crate) fn only_counts(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let counts = |item: &SelectItem| {
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { return false };
+        let Expr::Function(call) = expr else { return false };
+        let FunctionArguments::List(arguments) = &call.args else { return false };
+        let of_rows = |argument: &FunctionArg| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => true,
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => matches!(expr, Expr::Value(_)),
+            _ => false,
+        };
+        call.name.to_string() == "count" && arguments.args.iter().all(of_rows)
+    };
+    !select.projection.is_empty() && select.projection.iter().all(counts)
 }
 
 impl VisitorMut for Relations<'_> {

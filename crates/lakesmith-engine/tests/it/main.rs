@@ -11,6 +11,7 @@ mod decimals;
 mod golden;
 mod guards;
 mod meaning;
+mod metadata;
 mod operands;
 mod pruning;
 mod reading;
