@@ -18,7 +18,7 @@ use lakesmith::{Session, threads};
 use object_store::memory::InMemory;
 
 use crate::read::storage_url;
-use crate::spark::{GuardFilters, GuardJoins, Range, SparkCommonTypes, SparkMeaning, SparkOperators, SparkTypes};
+use crate::spark::{GuardFilters, GuardProjections, Range, SparkCommonTypes, SparkMeaning, SparkOperators, SparkTypes};
 use crate::text_operands::{TextInExpressions, TextInOperators};
 
 /// Consumers of memory that a failure names.
@@ -80,7 +80,7 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
             }
         }
         let physical = PhysicalOptimizer::new().rules.into_iter().map(|rule| match rule.name() {
-            "ProjectionPushdown" => Arc::new(GuardJoins(rule)) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+            "ProjectionPushdown" => Arc::new(GuardProjections(rule)) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
             _ => rule,
         });
         let mut state = SessionStateBuilder::new()

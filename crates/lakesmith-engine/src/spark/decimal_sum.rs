@@ -1,11 +1,16 @@
-//! Sums of long decimals: taken in the numbers that hold them, and a failure where one has too many digits.
+//! Sums of long decimals: exact, and a failure where the whole sum has too many digits.
+//!
+//! A sum is kept in a number of 128 bits and a count of how often these were passed, so that it may have more digits on its
+//! way than at its end.
 
 use std::mem::{size_of, size_of_val};
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array as _, ArrayRef, AsArray, BooleanArray, Decimal128Array};
+use arrow::array::{Array as _, ArrayRef, AsArray, BooleanArray, Decimal128Array, Decimal256Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, FieldRef};
+use arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, Field, FieldRef, i256,
+};
 use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
@@ -49,7 +54,7 @@ impl AggregateUDFImpl for DecimalSum {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        Ok(vec![Arc::new(Field::new(format_state_name(args.name, "sum"), args.return_type().clone(), true))])
+        Ok(vec![Arc::new(Field::new(format_state_name(args.name, "sum"), state_type(args.return_type())?, true))])
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
@@ -73,21 +78,57 @@ impl AggregateUDFImpl for DecimalSum {
     }
 }
 
-/// The sum, if it has no more digits than a decimal may have.
-fn fitting(sum: i128) -> Result<i128> {
-    let limit = 10i128.pow(u32::from(DECIMAL128_MAX_PRECISION));
-    if sum < limit && sum > -limit { Ok(sum) } else { Err(out_of_range("decimal")) }
+/// The type of sums that are not whole yet.
+fn state_type(result: &DataType) -> Result<DataType> {
+    match result {
+        DataType::Decimal128(_, scale) => Ok(DataType::Decimal256(DECIMAL256_MAX_PRECISION, *scale)),
+        other => exec_err!("{other} is no decimal"),
+    }
 }
 
-fn added(sum: i128, value: i128) -> Result<i128> {
-    sum.checked_add(value).ok_or_else(|| out_of_range("decimal"))
+/// A sum: `low + passed * 2^128`.
+#[derive(Debug, Default, Clone, Copy)]
+struct Wide {
+    low: i128,
+    passed: i64,
+}
+
+impl Wide {
+    fn add(&mut self, value: i128) {
+        let (sum, over) = self.low.overflowing_add(value);
+        self.low = sum;
+        if over {
+            self.passed += if value < 0 { -1 } else { 1 };
+        }
+    }
+
+    fn add_state(&mut self, state: i256) {
+        let (low, high) = state.to_parts();
+        let low = low as i128;
+        self.add(low);
+        // Taken as a signed number, the lower half of a state may stand for 2^128 more.
+        self.passed += high as i64 + i64::from(low < 0);
+    }
+
+    fn state(self) -> i256 {
+        i256::from_i128(self.low).wrapping_add(i256::from_parts(0, i128::from(self.passed)))
+    }
+
+    /// The whole sum, if it has no more digits than a decimal may have.
+    fn whole(self) -> Result<i128> {
+        let limit = 10i128.pow(u32::from(DECIMAL128_MAX_PRECISION));
+        match self.passed == 0 && self.low < limit && self.low > -limit {
+            true => Ok(self.low),
+            false => Err(out_of_range("decimal")),
+        }
+    }
 }
 
 /// The sum of all rows.
 #[derive(Debug)]
 struct One {
     data_type: DataType,
-    sum: Option<i128>,
+    sum: Option<Wide>,
 }
 
 impl Accumulator for One {
@@ -96,26 +137,31 @@ impl Accumulator for One {
         if values.null_count() == values.len() {
             return Ok(());
         }
-        let start = self.sum.unwrap_or(0);
-        let sum = match values.nulls() {
-            None => values.values().iter().try_fold(start, |sum, value| added(sum, *value))?,
-            Some(_) => values.iter().flatten().try_fold(start, added)?,
-        };
-        self.sum = Some(sum);
+        let sum = self.sum.get_or_insert_default();
+        match values.nulls() {
+            None => values.values().iter().for_each(|value| sum.add(*value)),
+            Some(_) => values.iter().flatten().for_each(|value| sum.add(value)),
+        }
         Ok(())
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let DataType::Decimal128(precision, scale) = self.data_type else { return exec_err!("a sum is no decimal") };
-        Ok(ScalarValue::Decimal128(self.sum.map(fitting).transpose()?, precision, scale))
+        Ok(ScalarValue::Decimal128(self.sum.map(Wide::whole).transpose()?, precision, scale))
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Ok(vec![self.evaluate()?])
+        let DataType::Decimal256(precision, scale) = state_type(&self.data_type)? else {
+            return exec_err!("a state is no decimal");
+        };
+        Ok(vec![ScalarValue::Decimal256(self.sum.map(Wide::state), precision, scale)])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.update_batch(states)
+        for state in states[0].as_primitive::<Decimal256Type>().iter().flatten() {
+            self.sum.get_or_insert_default().add_state(state);
+        }
+        Ok(())
     }
 
     fn size(&self) -> usize {
@@ -126,32 +172,27 @@ impl Accumulator for One {
 /// A sum a group.
 struct Groups {
     data_type: DataType,
-    sums: Vec<i128>,
+    sums: Vec<Wide>,
     /// True for groups with a value.
     seen: Vec<bool>,
 }
 
 impl Groups {
-    fn take(&mut self, values: &Decimal128Array, groups: &[usize], wanted: Option<&BooleanArray>) -> Result<()> {
-        let Groups { sums, seen, .. } = self;
-        let mut overflow = false;
-        let mut add = |group: usize, value: i128| {
-            let (sum, over) = sums[group].overflowing_add(value);
-            sums[group] = sum;
-            seen[group] = true;
-            overflow |= over;
-        };
-        let pairs = groups.iter().zip(values.values().iter());
-        if wanted.is_none() && values.null_count() == 0 {
-            pairs.for_each(|(group, value)| add(*group, *value));
-        } else {
-            for (row, (group, value)) in pairs.enumerate() {
-                if values.is_valid(row) && wanted.is_none_or(|wanted| wanted.is_valid(row) && wanted.value(row)) {
-                    add(*group, *value);
-                }
-            }
-        }
-        if overflow { Err(out_of_range("decimal")) } else { Ok(()) }
+    fn grow(&mut self, groups: usize) {
+        self.sums.resize(groups, Wide::default());
+        self.seen.resize(groups, false);
+    }
+
+    /// The sums of some groups, and which of them have none.
+    fn taken(&mut self, emit_to: EmitTo) -> (Vec<Wide>, Option<NullBuffer>) {
+        let (sums, seen) = (emit_to.take_needed(&mut self.sums), emit_to.take_needed(&mut self.seen));
+        let nulls = NullBuffer::new(BooleanBuffer::from(seen));
+        (sums, Some(nulls).filter(|nulls| nulls.null_count() > 0))
+    }
+
+    fn states(&self, sums: Vec<i256>, nulls: Option<NullBuffer>) -> Result<Vec<ArrayRef>> {
+        let states = Decimal256Array::new(sums.into(), nulls).with_data_type(state_type(&self.data_type)?);
+        Ok(vec![Arc::new(states)])
     }
 }
 
@@ -163,25 +204,45 @@ impl GroupsAccumulator for Groups {
         opt_filter: Option<&BooleanArray>,
         total_num_groups: usize,
     ) -> Result<()> {
-        self.sums.resize(total_num_groups, 0);
-        self.seen.resize(total_num_groups, false);
-        self.take(values[0].as_primitive::<Decimal128Type>(), group_indices, opt_filter)
+        self.grow(total_num_groups);
+        let values = values[0].as_primitive::<Decimal128Type>();
+        let mut add = |group: usize, value: i128| {
+            self.sums[group].add(value);
+            self.seen[group] = true;
+        };
+        let pairs = group_indices.iter().zip(values.values().iter());
+        if opt_filter.is_none() && values.null_count() == 0 {
+            pairs.for_each(|(group, value)| add(*group, *value));
+        } else {
+            for (row, (group, value)) in pairs.enumerate() {
+                if values.is_valid(row) && opt_filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row)) {
+                    add(*group, *value);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        let (sums, seen) = (emit_to.take_needed(&mut self.sums), emit_to.take_needed(&mut self.seen));
-        sums.iter().try_for_each(|sum| fitting(*sum).map(drop))?;
-        let nulls = NullBuffer::new(BooleanBuffer::from(seen));
-        let sums = Decimal128Array::new(sums.into(), Some(nulls).filter(|nulls| nulls.null_count() > 0));
-        Ok(Arc::new(sums.with_data_type(self.data_type.clone())))
+        let (sums, nulls) = self.taken(emit_to);
+        let sums: Vec<i128> = sums.into_iter().map(Wide::whole).collect::<Result<_>>()?;
+        Ok(Arc::new(Decimal128Array::new(sums.into(), nulls).with_data_type(self.data_type.clone())))
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        Ok(vec![self.evaluate(emit_to)?])
+        let (sums, nulls) = self.taken(emit_to);
+        self.states(sums.into_iter().map(Wide::state).collect(), nulls)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total_num_groups: usize) -> Result<()> {
-        self.update_batch(states, groups, None, total_num_groups)
+        self.grow(total_num_groups);
+        for (group, state) in groups.iter().zip(states[0].as_primitive::<Decimal256Type>().iter()) {
+            if let Some(state) = state {
+                self.sums[*group].add_state(state);
+                self.seen[*group] = true;
+            }
+        }
+        Ok(())
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], opt_filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
@@ -191,12 +252,11 @@ impl GroupsAccumulator for Groups {
             NullBuffer::new(kept)
         });
         let nulls = NullBuffer::union(values.nulls(), kept.as_ref());
-        let states = Decimal128Array::new(values.values().clone(), nulls).with_data_type(self.data_type.clone());
-        Ok(vec![Arc::new(states)])
+        self.states(values.values().iter().map(|value| i256::from_i128(*value)).collect(), nulls)
     }
 
     fn size(&self) -> usize {
-        self.sums.capacity() * size_of::<i128>() + self.seen.capacity()
+        self.sums.capacity() * size_of::<Wide>() + self.seen.capacity()
     }
 }
 
@@ -205,39 +265,65 @@ mod tests {
     use super::*;
 
     const TYPE: DataType = DataType::Decimal128(38, 2);
+    const MOST: i128 = 10i128.pow(38) - 1;
 
     fn decimals(values: &[Option<i128>]) -> ArrayRef {
         Arc::new(Decimal128Array::from(values.to_vec()).with_data_type(TYPE))
     }
 
-    #[test]
-    fn groups_are_summed_apart_and_those_without_a_value_are_null() {
-        let mut sums = Groups { data_type: TYPE, sums: Vec::new(), seen: Vec::new() };
-        sums.update_batch(&[decimals(&[Some(1), None, Some(3), Some(-7)])], &[0, 1, 0, 2], None, 4).unwrap();
-        let filter = BooleanArray::from(vec![Some(true), Some(false), None]);
-        sums.update_batch(&[decimals(&[Some(10), Some(20), Some(30)])], &[3, 0, 0], Some(&filter), 4).unwrap();
-        let states = sums.convert_to_state(&[decimals(&[Some(1), Some(2), None])], Some(&filter)).unwrap();
-        assert_eq!(&states[0], &decimals(&[Some(1), None, None]));
-        assert_eq!(&sums.evaluate(EmitTo::First(2)).unwrap(), &decimals(&[Some(4), None]));
-        assert_eq!(&sums.evaluate(EmitTo::All).unwrap(), &decimals(&[Some(-7), Some(10)]));
+    fn one() -> One {
+        One { data_type: TYPE, sum: None }
+    }
+
+    fn groups() -> Groups {
+        Groups { data_type: TYPE, sums: Vec::new(), seen: Vec::new() }
     }
 
     #[test]
-    fn sums_with_too_many_digits_fail_and_never_wrap() {
-        let most = 10i128.pow(38) - 1;
-        for rows in [vec![Some(most), Some(1)], vec![Some(most); 2], vec![Some(-most), Some(-1)], vec![Some(-most); 4]]
-        {
-            let mut one = One { data_type: TYPE, sum: None };
-            let failed = one.update_batch(&[decimals(&rows)]).and_then(|()| one.evaluate().map(drop));
-            assert!(failed.is_err(), "{rows:?}");
-            let mut groups = Groups { data_type: TYPE, sums: Vec::new(), seen: Vec::new() };
-            let places = vec![0; rows.len()];
-            let failed = groups.update_batch(&[decimals(&rows)], &places, None, 1);
-            assert!(failed.and_then(|()| groups.evaluate(EmitTo::All).map(drop)).is_err(), "{rows:?}");
+    fn groups_are_summed_apart_and_those_without_a_value_are_null() {
+        let mut sums = groups();
+        sums.update_batch(&[decimals(&[Some(1), None, Some(3), Some(-7)])], &[0, 1, 0, 2], None, 4).unwrap();
+        let filter = BooleanArray::from(vec![Some(true), Some(false), None]);
+        sums.update_batch(&[decimals(&[Some(10), Some(20), Some(30)])], &[3, 0, 0], Some(&filter), 4).unwrap();
+        let states = sums.convert_to_state(&[decimals(&[Some(5), Some(2), None])], Some(&filter)).unwrap();
+        sums.merge_batch(&states, &[2, 1, 1], 4).unwrap();
+        assert_eq!(&sums.evaluate(EmitTo::First(2)).unwrap(), &decimals(&[Some(4), None]));
+        assert_eq!(&sums.evaluate(EmitTo::All).unwrap(), &decimals(&[Some(-2), Some(10)]));
+    }
+
+    /// The sum of the parts, each summed for itself first, in both ways.
+    fn sums(parts: &[Vec<i128>]) -> [Option<i128>; 2] {
+        let (mut whole, mut grouped) = (one(), groups());
+        for part in parts {
+            let values = [decimals(&part.iter().copied().map(Some).collect::<Vec<_>>())];
+            let (mut first, mut first_grouped) = (one(), groups());
+            first.update_batch(&values).unwrap();
+            first_grouped.update_batch(&values, &vec![0; part.len()], None, 1).unwrap();
+            let state = first.state().unwrap()[0].to_array().unwrap();
+            whole.merge_batch(&[state]).unwrap();
+            grouped.merge_batch(&first_grouped.state(EmitTo::All).unwrap(), &[0], 1).unwrap();
         }
-        let mut one = One { data_type: TYPE, sum: None };
-        assert_eq!(one.evaluate().unwrap(), ScalarValue::Decimal128(None, 38, 2));
-        one.update_batch(&[decimals(&[Some(most), None, Some(-most), Some(5)])]).unwrap();
-        assert_eq!(one.evaluate().unwrap(), ScalarValue::Decimal128(Some(5), 38, 2));
+        let one = match whole.evaluate() {
+            Ok(ScalarValue::Decimal128(sum, ..)) => sum,
+            _ => None,
+        };
+        let grouped = grouped.evaluate(EmitTo::All).ok();
+        [one, grouped.map(|sums| sums.as_primitive::<Decimal128Type>().value(0))]
+    }
+
+    #[test]
+    fn sums_are_exact_or_fail_whatever_they_pass_on_their_way() {
+        for (parts, expected) in [
+            (vec![vec![MOST, 1]], None),
+            (vec![vec![MOST; 9]], None),
+            (vec![vec![-MOST, -1]], None),
+            (vec![vec![-MOST; 9]], None),
+            (vec![vec![MOST; 9], vec![-MOST; 9], vec![7]], Some(7)),
+            (vec![vec![-MOST; 9], vec![MOST; 10]], Some(MOST)),
+            (vec![vec![MOST, MOST, -MOST], vec![-5, 2]], Some(MOST - 3)),
+            (vec![vec![-3], vec![-4, 1]], Some(-6)),
+        ] {
+            assert_eq!(sums(&parts), [expected; 2], "{parts:?}");
+        }
     }
 }

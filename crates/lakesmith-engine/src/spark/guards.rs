@@ -78,7 +78,7 @@ fn guarded(predicate: &Expr, schema: &DFSchema, joins: bool) -> Result<Option<Ex
                     known.push(inner);
                 }
             }
-        } else if stands_alone(part)? || joins && equals(part) {
+        } else if stands_alone(part, joins)? || joins && equals(part) {
             rest.push(part.clone());
         } else if may_fail(part, schema) {
             if !failing.contains(part) {
@@ -126,20 +126,17 @@ fn asked(inner: &Expr) -> Vec<Expr> {
     asked
 }
 
-/// True for a part that other rules look for as it is: subqueries.
-fn stands_alone(part: &Expr) -> Result<bool> {
+/// True for a part that other rules look for as it is: subqueries. `moving`: filters are yet to be moved; afterwards a
+/// scalar subquery that still is one is a value like any other.
+fn stands_alone(part: &Expr, moving: bool) -> Result<bool> {
     if part.is_volatile() {
         return Ok(true);
     }
     part.exists(|expr| {
         Ok(matches!(
             expr,
-            Expr::OuterReferenceColumn(..)
-                | Expr::Exists(_)
-                | Expr::InSubquery(_)
-                | Expr::ScalarSubquery(_)
-                | Expr::SetComparison(_)
-        ))
+            Expr::OuterReferenceColumn(..) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_)
+        ) || moving && matches!(expr, Expr::ScalarSubquery(_)))
     })
 }
 

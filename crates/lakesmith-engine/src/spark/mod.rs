@@ -7,7 +7,7 @@ mod decimal_sum;
 mod failing;
 pub(crate) mod float_order;
 mod function;
-mod guarded_joins;
+mod guarded_projections;
 mod guards;
 mod item;
 mod planner;
@@ -19,7 +19,7 @@ mod sums;
 mod truth;
 mod types;
 
-pub(crate) use guarded_joins::GuardJoins;
+pub(crate) use guarded_projections::GuardProjections;
 pub(crate) use guards::{GuardFilters, is_guarded};
 pub(crate) use planner::SparkOperators;
 pub(crate) use promotion::SparkCommonTypes;

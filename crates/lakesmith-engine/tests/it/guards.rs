@@ -94,6 +94,30 @@ fn no_row_is_asked_what_its_guard_keeps_from_it() {
 }
 
 #[test]
+fn nothing_is_computed_of_rows_that_a_filter_keeps_out() {
+    let table = kinds();
+    let t = table.sql();
+    for (sql, expected) in [
+        (format!("SELECT count(q) FROM (SELECT b, 1000 / b + id AS q FROM {t} WHERE b <> 0)"), "333"),
+        (format!("SELECT b, 1000 DIV b + id FROM {t} WHERE b <> 0 ORDER BY b LIMIT 1"), "2|502"),
+        (
+            format!(
+                "SELECT b, n DIV b FROM (SELECT b, count(*) AS n FROM {t} GROUP BY b) WHERE b <> 0 ORDER BY b LIMIT 1"
+            ),
+            "2|0",
+        ),
+        (
+            format!(
+                "SELECT r.id, 6 DIV r.id + s FROM (SELECT id, id AS s, id AS u FROM range(4)) r WHERE r.id > 0 AND u < 2"
+            ),
+            "1|7",
+        ),
+    ] {
+        assert_eq!(rows(&sql), [expected], "{sql}");
+    }
+}
+
+#[test]
 fn what_is_not_guarded_fails_by_its_own_name() {
     let table = kinds();
     let t = table.sql();
