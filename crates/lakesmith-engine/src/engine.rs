@@ -67,12 +67,6 @@ impl Engine {
             ))
             .class("TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"));
         }
-        if !view.columns.is_empty() {
-            return Err(Error::unsupported(
-                "a temporary view takes its columns' names from its query; name them there with AS",
-            )
-            .class("UNSUPPORTED_FEATURE"));
-        }
         // A view that cannot be planned is none; what it replaces is not there for it.
         views.remove(&name);
         let mut query = (*view.query).clone();
@@ -91,7 +85,8 @@ impl Engine {
         let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         match views.remove(name) {
             None if !may_be_missing => {
-                Err(Error::usage(format!("the temporary view `{name}` cannot be found")).class("VIEW_NOT_FOUND"))
+                Err(Error::usage(format!("the temporary view `{name}` cannot be found"))
+                    .class("TABLE_OR_VIEW_NOT_FOUND"))
             }
             _ => Ok(()),
         }

@@ -215,6 +215,8 @@ fn plan(message: &str) -> Error {
         ("Error during planning: Failed to coerce", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
         ("non-boolean predicate", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"),
         ("coerce", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+        ("arguments but received", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
+        ("argument but received", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
         ("requires exactly", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
     ]
     .into_iter()

@@ -184,11 +184,13 @@ impl Opened<'_> {
     fn provider(self, relation: &Relation) -> Result<(Arc<dyn TableProvider>, Vec<String>)> {
         Ok(match &relation.source {
             Source::Table(table, at) => {
-                let root = self.session.resolve(&table.table_ref())?;
+                let name = table.table_ref();
+                let root = self.session.resolve(&name)?;
                 let at: TimeTravel = at.time_travel();
-                let missing = |error: Error| match Table::is_missing(&error) {
-                    true => error.class("TABLE_OR_VIEW_NOT_FOUND"),
-                    false => error,
+                let missing = |error: Error| match (Table::is_missing(&error), &name) {
+                    (true, TableRef::Path(_)) => error.class("PATH_NOT_FOUND"),
+                    (true, TableRef::Name(_)) => error.class("TABLE_OR_VIEW_NOT_FOUND"),
+                    (false, _) => error,
                 };
                 let version = match self.only_counts {
                     true => Version::Outlined(self.session.outline_table(&root, at).map_err(missing)?),

@@ -1,6 +1,7 @@
 //! Functions of Spark's that DataFusion lacks.
 
 mod date_format;
+mod hash;
 mod split;
 mod type_name;
 
@@ -13,9 +14,10 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
 /// All of them.
-pub(crate) fn all() -> [Arc<ScalarUDF>; 3] {
+pub(crate) fn all() -> [Arc<ScalarUDF>; 4] {
     [
         Arc::new(ScalarUDF::from(date_format::DateFormat::default())),
+        Arc::new(ScalarUDF::from(hash::SparkHash::default())),
         Arc::new(ScalarUDF::from(split::Split::default())),
         Arc::new(ScalarUDF::from(type_name::TypeName::default())),
     ]

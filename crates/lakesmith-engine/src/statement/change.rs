@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, TableAlias, Visit as _, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, TableAlias, Visit as _, Visitor, With};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -152,6 +152,12 @@ fn insert(parser: &mut Parser<'_>, text: &str) -> Result<Insert, ParserError> {
     }
     let source = parser.parse_query()?;
     Ok(Insert { table, columns, by_name, partition, rows_before, source })
+}
+
+/// The query of an INSERT with queries that were named before it.
+pub(super) fn with_queries(insert: &mut Insert, mut before: With) {
+    before.cte_tables.extend(insert.source.with.take().into_iter().flat_map(|with| with.cte_tables));
+    insert.source.with = Some(before);
 }
 
 /// True if columns follow in parentheses, and not a query.

@@ -7,6 +7,7 @@
 
 mod change;
 mod dialect;
+mod forms;
 mod functions;
 mod joins;
 mod literals;

@@ -1,12 +1,13 @@
 //! Text to tree, with the place of every mistake.
 
-use datafusion::sql::sqlparser::ast::{CreateView, Expr, Query, SelectItem, SetExpr, Statement};
+use datafusion::sql::sqlparser::ast::{CreateView, Expr, Query, SelectItem, SetExpr, Statement, TableFactor, With};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location as Place, Token, TokenWithSpan, Tokenizer, Whitespace};
 use lakesmith::{Error, Result};
 
-use super::change::{Change, Files, file_hint, parse_change};
+use super::change::{Change, Files, file_hint, parse_change, with_queries};
 use super::dialect::SparkDialect;
+use super::forms::{settle_forms, take_queries_before};
 use super::spelling::Places;
 use super::tokens::{check_depth, join_suffixes, read_strings};
 
@@ -78,16 +79,29 @@ pub(crate) fn parse_at(text: &str, lines: u64) -> Result<Parsed> {
     join_suffixes(&mut tokens);
     let spelled = fold_names(&mut tokens);
     let explain = take_explain(&mut tokens);
+    settle_forms(&mut tokens);
+    let before = take_queries_before(&mut tokens).map(|before| queries_before(before, text)).transpose()?;
     let mut parser = Parser::new(&SparkDialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
-    if let Some(change) = parse_change(&mut parser, text).map_err(|e| parser_error(e, text))? {
+    if let Some(mut change) = parse_change(&mut parser, text).map_err(|e| parser_error(e, text))? {
         at_end(&parser)?;
+        if explain.is_some() {
+            return Err(not_explained());
+        }
+        if let (Change::Insert(insert), Some(before)) = (&mut change, before) {
+            with_queries(insert, before);
+        }
         return Ok(Parsed { kind: Kind::Change(change), explain, spelled, files });
     }
     let statement = parser.parse_statement().map_err(|e| parser_error(e, text))?;
     at_end(&parser)?;
     let kind = match statement {
         Statement::Query(query) => Kind::Query(query),
-        Statement::CreateView(view) if view.temporary => Kind::CreateView(Box::new(view)),
+        Statement::CreateView(mut view) if view.temporary => {
+            if !view.columns.is_empty() {
+                name_view_columns(&mut view)?;
+            }
+            Kind::CreateView(Box::new(view))
+        }
         Statement::Drop { object_type, if_exists, names, .. } if object_type.to_string() == "VIEW" => {
             let [name] = names.as_slice() else {
                 return Err(Error::usage(
@@ -107,9 +121,47 @@ pub(crate) fn parse_at(text: &str, lines: u64) -> Result<Parsed> {
         }
     };
     if explain.is_some() && !matches!(kind, Kind::Query(_)) {
-        return Err(Error::unsupported("EXPLAIN explains queries alone; nothing was done").class("UNSUPPORTED_FEATURE"));
+        return Err(not_explained());
     }
     Ok(Parsed { kind, explain, spelled, files })
+}
+
+fn not_explained() -> Error {
+    Error::unsupported("EXPLAIN explains queries alone; nothing was done").class("UNSUPPORTED_FEATURE")
+}
+
+/// Gives the columns of a view's query the names that stand behind the view's.
+fn name_view_columns(view: &mut CreateView) -> Result<()> {
+    let names: Vec<String> = view.columns.iter().map(|column| column.name.to_string()).collect();
+    let text =
+        format!("SELECT * FROM (SELECT 1) AS `{}` ({})", view.name.to_string().replace('`', ""), names.join(", "));
+    let mut whole = parse(&text)?;
+    let (Kind::Query(query), columns) = (&mut whole.kind, view.columns.drain(..)) else {
+        return Err(Error::internal("a view's query became another statement"));
+    };
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return Err(Error::internal("a view's query is no SELECT"));
+    };
+    if let Some(TableFactor::Derived { subquery, alias: Some(alias), .. }) =
+        select.from.first_mut().map(|from| &mut from.relation)
+    {
+        std::mem::swap(subquery, &mut view.query);
+        for (named, column) in alias.columns.iter_mut().zip(columns) {
+            named.name = column.name;
+        }
+    }
+    std::mem::swap(query, &mut view.query);
+    Ok(())
+}
+
+/// Parses WITH … by itself.
+fn queries_before(mut tokens: Vec<TokenWithSpan>, text: &str) -> Result<With> {
+    let words = Tokenizer::new(&SparkDialect, " SELECT 1").tokenize_with_location();
+    tokens.extend(words.map_err(|e| Error::internal(e.message))?);
+    let mut parser = Parser::new(&SparkDialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
+    let query = parser.parse_query().map_err(|e| parser_error(e, text))?;
+    at_end(&parser)?;
+    query.with.ok_or_else(|| Error::internal("a query that begins by WITH has none"))
 }
 
 /// Parses one expression, as a table's own texts hold them.

@@ -231,7 +231,10 @@ impl<'a> Relations<'a> {
             }
             TableVersion::TimestampAsOf(expr) | TableVersion::ForSystemTimeAsOf(expr) => {
                 let text = literal(&expr).ok_or_else(|| wrong(expr.to_string()))?;
-                (self.instant)(&text).map(At::Time)
+                (self.instant)(&text).map(At::Time).map_err(|e| match e.class_name() {
+                    "DELTA_TIMESTAMP_INVALID" => e.class("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT"),
+                    _ => e,
+                })
             }
             other => Err(wrong(other.to_string())),
         }

@@ -10,6 +10,9 @@ use lakesmith::{Error, Result, RowChange, RowRules};
 
 use crate::statement::Insert;
 
+/// What stands where nothing is given.
+const NULL: &str = "NULL";
+
 /// Where a column of the table gets its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Given {
@@ -115,9 +118,15 @@ pub(super) fn assign(
             return Given::Numbered;
         }
         let default = rules.defaults.iter().find(|(d, _)| *d == at);
-        Given::Sql(default.map_or_else(|| "NULL".to_owned(), |(_, sql)| sql.clone()))
+        Given::Sql(default.map_or_else(|| NULL.to_owned(), |(_, sql)| sql.clone()))
     };
-    Ok((0..fields.len()).map(given).collect())
+    let all: Vec<Given> = (0..fields.len()).map(given).collect();
+    match fields.iter().zip(&all).find(|(field, given)| !field.nullable && **given == Given::Sql(NULL.to_owned())) {
+        None => Ok(all),
+        Some((field, _)) => Err(Error::usage(format!("Column {} is not specified in INSERT", field.name))
+            .class("DELTA_INSERT_COLUMN_MISMATCH")
+            .with("column", &field.name)),
+    }
 }
 
 fn unknown(name: &str, fields: &[Field]) -> Error {

@@ -6,11 +6,12 @@ use arrow::compute::SortOptions;
 use datafusion::physical_expr::expressions::col;
 use datafusion::physical_expr::{LexOrdering, Partitioning, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::sql::sqlparser::ast::{Expr as Sql, SetExpr};
 use lakesmith::op::TimeTravel;
-use lakesmith::{Replaced, Result, RowChange, RowRules};
+use lakesmith::{Error, Replaced, Result, RowChange, RowRules};
 
 use super::columns::{Given, assign};
 use super::fill::fill;
@@ -135,24 +136,28 @@ pub(super) fn laid_out(
     }
     let columns = state.partition_columns.iter().map(|name| col(&name.to_lowercase(), plan.schema().as_ref()));
     let columns = columns.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let order = columns.iter().cloned().map(|expr| PhysicalSortExpr { expr, options: SortOptions::default() });
+    let order =
+        LexOrdering::new(order).ok_or_else(|| Error::internal("a partitioned table without partition columns"))?;
+    if let Some(Files::Exactly(n)) = files {
+        // Rows go round in their final order, so that each writer has its share of every partition, and one at a time.
+        let plan = match count {
+            1 => plan,
+            _ => Arc::new(CoalescePartitionsExec::new(plan)),
+        };
+        return Ok((Arc::new(SortExec::new(order, plan)), n, Spread::Rows));
+    }
     let partitioning = match files {
-        Some(Files::Exactly(n)) => Some(Partitioning::RoundRobinBatch(n)),
         Some(Files::AtMost(n)) if n < count => Some(Partitioning::RoundRobinBatch(n)),
-        Some(Files::AtMost(_)) => None,
+        Some(_) => None,
         // All rows of a partition into one file.
-        None => Some(Partitioning::Hash(columns.clone(), count)),
+        None => (count > 1).then(|| Partitioning::Hash(columns, count)),
     };
     let plan: Arc<dyn ExecutionPlan> = match partitioning {
-        Some(partitioning) if count > 1 || files.is_some() => {
-            Arc::new(RepartitionExec::try_new(plan, partitioning).map_err(failed)?)
-        }
-        _ => plan,
-    };
-    let count = plan.properties().partitioning.partition_count().max(1);
-    let order = columns.into_iter().map(|expr| PhysicalSortExpr { expr, options: SortOptions::default() });
-    let plan: Arc<dyn ExecutionPlan> = match LexOrdering::new(order) {
-        Some(order) => Arc::new(SortExec::new(order, plan).with_preserve_partitioning(true)),
+        Some(partitioning) => Arc::new(RepartitionExec::try_new(plan, partitioning).map_err(failed)?),
         None => plan,
     };
+    let count = plan.properties().partitioning.partition_count().max(1);
+    let plan: Arc<dyn ExecutionPlan> = Arc::new(SortExec::new(order, plan).with_preserve_partitioning(true));
     Ok((plan, count, Spread::Partitions))
 }

@@ -39,5 +39,6 @@ pub(crate) struct Running<'a> {
 
 /// A value that does not fit its column has a class of its own in Spark.
 fn in_insert(error: Error) -> Error {
-    if error.class_name() == "CAST_OVERFLOW" { error.class("CAST_OVERFLOW_IN_TABLE_INSERT") } else { error }
+    let overflows = ["CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION"].contains(&error.class_name());
+    if overflows { error.class("CAST_OVERFLOW_IN_TABLE_INSERT") } else { error }
 }

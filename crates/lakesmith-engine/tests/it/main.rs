@@ -15,5 +15,6 @@ mod metadata;
 mod operands;
 mod pruning;
 mod reading;
+mod scripts;
 mod views;
 mod windows;

@@ -121,7 +121,7 @@ fn what_has_no_value_is_an_error_of_spark_s_class() {
         ("SELECT nothing FROM range(1)", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
         ("SELECT no_such_function(1)", "UNRESOLVED_ROUTINE"),
         ("SELECT * FROM no_such_table", "TABLE_OR_VIEW_NOT_FOUND"),
-        ("SELECT * FROM delta.`/no/such/path`", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("SELECT * FROM delta.`/no/such/path`", "PATH_NOT_FOUND"),
         ("SELECT id FROM range(2) GROUP BY id % 2", "MISSING_AGGREGATION"),
         ("SELECT FROM WHERE", "PARSE_SYNTAX_ERROR"),
         ("SELECT * FROM parquet.`/no/such/path`", "PATH_NOT_FOUND"),

@@ -111,7 +111,8 @@ impl RowChange<'_> {
             self.root,
             if given < columns { "enough" } else { "so many" },
         ))
-        .class("DELTA_INSERT_COLUMN_ARITY_MISMATCH")
+        // More columns than there are would be columns to add, which only other ways of writing may ask for.
+        .class(if given > columns { "DELTA_METADATA_MISMATCH" } else { "DELTA_INSERT_COLUMN_ARITY_MISMATCH" })
     }
 
     /// Rows of a file, deleted ones counted.

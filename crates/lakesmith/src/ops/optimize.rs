@@ -19,8 +19,8 @@ use crate::{Session, plan_file};
 pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &OptimizeOptions) -> Result<Report> {
     let start_time_ms = session.options.world.now_ms();
     let table = load(session, store, root, TimeTravel::Latest, true)?;
-    let predicate = bind(session, &table.state, options.predicate.as_ref())?;
     let mode = plan::mode(&table.state, options)?;
+    let predicate = bind(session, &table.state, options.predicate.as_ref())?;
     let run_id = session.options.world.new_uuid().to_string();
     let indexed_leaves = lakesmith_delta::stats_leaves(&table);
     let keys = match (mode, &options.order_by) {
