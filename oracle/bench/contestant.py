@@ -40,6 +40,29 @@ def duckdb_tpch(parquet, name):
     print(json.dumps({"seconds": time.monotonic() - started, "cpu": time.process_time() - used}))
 
 
+def deltalake_insert(table, made):
+    from deltalake import DeltaTable, WriterProperties, write_deltalake
+
+    dataset = DeltaTable(table).to_pyarrow_dataset()
+    rows = dataset.scanner().to_reader()
+    write_deltalake(made, rows, writer_properties=WriterProperties(compression="SNAPPY"))
+
+
+def deltalake_delete(table, condition):
+    from deltalake import DeltaTable, WriterProperties
+
+    DeltaTable(table).delete(condition, writer_properties=WriterProperties(compression="SNAPPY"))
+
+
+def duckdb_insert(table, made):
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET preserve_insertion_order=false")
+    os.makedirs(made, exist_ok=True)
+    connection.execute(f"COPY (SELECT * FROM read_parquet('{table}/*.parquet')) TO '{made}/rows' (FORMAT parquet, COMPRESSION snappy, PER_THREAD_OUTPUT)")
+
+
 def deltalake_load(table):
     started = time.monotonic()
     from deltalake import DeltaTable
@@ -60,6 +83,14 @@ def spark_compact(table, target):
 
 def spark_zorder(table, keys, target):
     spark_runs([f"OPTIMIZE delta.`{table}` ZORDER BY ({keys})"], {"spark.databricks.delta.optimize.maxFileSize": target})
+
+
+def spark_insert(table, made):
+    spark_runs([f"CREATE TABLE delta.`{made}` USING delta AS SELECT * FROM delta.`{table}`"], {})
+
+
+def spark_delete(table, condition):
+    spark_runs([f"DELETE FROM delta.`{table}` WHERE {condition}"], {})
 
 
 def spark_vacuum(table, lite=""):
@@ -114,6 +145,7 @@ def cpu(process):
 
 if __name__ == "__main__":
     works = (
-        deltalake_compact, deltalake_load, deltalake_vacuum, deltalake_zorder, duckdb_sort, duckdb_tpch, spark_compact, spark_lay_out, spark_vacuum, spark_zorder,
+        deltalake_compact, deltalake_delete, deltalake_insert, deltalake_load, deltalake_vacuum, deltalake_zorder, duckdb_insert, duckdb_sort, duckdb_tpch,
+        spark_compact, spark_delete, spark_insert, spark_lay_out, spark_vacuum, spark_zorder,
     )
     {each.__name__: each for each in works}[f"{sys.argv[1]}_{sys.argv[2]}"](*sys.argv[3:])

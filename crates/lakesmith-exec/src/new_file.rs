@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use lakesmith_core::op::RewriteLimits;
 use lakesmith_core::table::{DataType, ReadSpec, Schema, WriteSpec, WrittenFile};
@@ -118,7 +118,9 @@ impl NewFile {
         let batch = RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_>>()?)
             .map_err(|e| Error::internal("rows do not have the columns of the table").caused_by(e))?;
         let cap = self.plan.write.max_rows_per_file.unwrap_or(u64::MAX).max(1);
-        let row_bytes = (batch.get_array_memory_size() / batch.num_rows().max(1)) as u64;
+        // A slice holds on to all of its array, but its own part is what is written.
+        let own = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or_default();
+        let row_bytes = (batch.columns().iter().map(own).sum::<usize>() / batch.num_rows().max(1)) as u64;
         let mut done = 0;
         while done < batch.num_rows() {
             self.files.cancel.check()?;
