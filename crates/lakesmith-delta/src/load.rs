@@ -145,7 +145,8 @@ async fn explain(store: &Store, root: &Location, version: Option<u64>) -> Option
     let at = version.map_or(TimeTravel::Latest, TimeTravel::Version);
     match find_corrupt_commit(store, root, at).await {
         Ok(clearer) => clearer,
-        Err(missing) => (missing.kind() == ErrorKind::NotFound).then_some(missing),
+        // No log, or a storage that does not say what is in it: neither is a broken log.
+        Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Unavailable).then_some(error),
     }
 }
 
