@@ -12,6 +12,7 @@ import platform
 import statistics
 import sys
 
+import changes
 import compaction
 import daily_loads
 import loading
@@ -24,7 +25,9 @@ MIB = 1 << 20
 BENCHMARKS = {
     "compact": compaction.Compaction,
     "daily-loads": daily_loads.DailyLoads,
+    "delete": changes.Delete,
     "health": loading.Health,
+    "insert": changes.Insert,
     "load": loading.Loading,
     "order": ordering.Ordering,
     "skipping": skipping.Skipping,
@@ -40,7 +43,7 @@ PEERS = ["lakesmith", "duckdb", "deltalake", "spark"]
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(sorted(BENCHMARKS)))
-    parser.add_argument("--scale", type=float, help="compact, order, skipping: 1 is 10 million rows in 2,000 files, by default 0.1; tpch: the scale factor, by default 1")
+    parser.add_argument("--scale", type=float, help="compact, delete, insert, order, skipping: 1 is 10 million rows in 2,000 files, by default 0.1; tpch: the scale factor, by default 1")
     parser.add_argument("--files", type=int, help=f"daily-loads: loads; else files in the table; load, health: {loading.FILES}; vacuum, vacuum-lite: {vacuum.FILES}; vacuum-s3, vacuum-s3-flat: {vacuum.OBJECTS}")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS)

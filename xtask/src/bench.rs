@@ -47,6 +47,10 @@ enum Benchmark {
     Order,
     /// A hundred loads into clustered tables with an OPTIMIZE within a budget after each: what is written, how deep files lie
     DailyLoads,
+    /// All rows of a table written into a new one
+    Insert,
+    /// One customer's rows deleted of a table of many files
+    Delete,
     /// The queries of TPC-H, beside DuckDB on Parquet
     Tpch,
     /// Deletion of the many small files that were compacted long ago, found by listing
