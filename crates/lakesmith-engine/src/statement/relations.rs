@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     SetExpr, TableAlias, TableFactor, TableVersion, Value, VisitMut as _, VisitorMut, With, visit_expressions,
 };
 use lakesmith::op::TimeTravel;
-use lakesmith::{Error, Result, TableRef};
+use lakesmith::{Error, ErrorKind, Result, TableRef};
 
 use super::spelling::{Places, Spelled};
 
@@ -231,8 +231,8 @@ impl<'a> Relations<'a> {
             }
             TableVersion::TimestampAsOf(expr) | TableVersion::ForSystemTimeAsOf(expr) => {
                 let text = literal(&expr).ok_or_else(|| wrong(expr.to_string()))?;
-                (self.instant)(&text).map(At::Time).map_err(|e| match e.class_name() {
-                    "DELTA_TIMESTAMP_INVALID" => e.class("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT"),
+                (self.instant)(&text).map(At::Time).map_err(|e| match e.kind() {
+                    ErrorKind::Usage => e.class("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT"),
                     _ => e,
                 })
             }

@@ -123,9 +123,7 @@ pub(super) fn assign(
     let all: Vec<Given> = (0..fields.len()).map(given).collect();
     match fields.iter().zip(&all).find(|(field, given)| !field.nullable && **given == Given::Sql(NULL.to_owned())) {
         None => Ok(all),
-        Some((field, _)) => Err(Error::usage(format!("Column {} is not specified in INSERT", field.name))
-            .class("DELTA_INSERT_COLUMN_MISMATCH")
-            .with("column", &field.name)),
+        Some((field, _)) => Err(change.left_out(&field.name)),
     }
 }
 

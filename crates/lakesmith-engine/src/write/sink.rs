@@ -137,9 +137,7 @@ fn broken(change: &RowChange<'_>, check: &Check, batch: &RecordBatch, row: usize
         fields.iter().enumerate().map(|(column, field)| (field.name.clone(), shown(column))).collect();
     match check.kind {
         Kind::Constraint => change.violated(&check.name, &check.sql, &values),
-        Kind::Length(limit) => Error::usage(format!("a value exceeds char/varchar type length limitation: {limit}"))
-            .class("DELTA_EXCEED_CHAR_VARCHAR_LIMIT")
-            .with("column", &check.name),
+        Kind::Length(limit) => change.too_long(&check.name, limit),
         Kind::Replaced => change.not_replaced(&check.sql, &values),
     }
 }

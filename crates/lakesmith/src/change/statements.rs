@@ -102,6 +102,20 @@ impl RowChange<'_> {
         files.map(|file| Ok((self.root.resolve(file.path)?.to_url().to_string(), file.id))).collect()
     }
 
+    /// The error for a statement that leaves out a column which must not be null.
+    pub fn left_out(&self, column: &str) -> Error {
+        Error::usage(format!("Column {column} is not specified in INSERT"))
+            .class("DELTA_INSERT_COLUMN_MISMATCH")
+            .with("column", column)
+    }
+
+    /// The error for a text of more characters than its column takes.
+    pub fn too_long(&self, column: &str, limit: u32) -> Error {
+        Error::usage(format!("a value exceeds char/varchar type length limitation: {limit}"))
+            .class("DELTA_EXCEED_CHAR_VARCHAR_LIMIT")
+            .with("column", column)
+    }
+
     /// The error for another number of columns than the table has.
     pub fn arity(&self, given: usize) -> Error {
         let columns = self.schema().fields.len();
