@@ -278,6 +278,8 @@ pub async fn check_room(store: &Store, root: &Location) -> Result<()> {
             // What another writer begins, or what a killed one left.
             Some(name) if is_begun(name) => {}
             Some(_) => in_the_way = Some(inside.to_owned()),
+            // A data file in which a write begins, or which a killed one left.
+            None if is_unfinished(&inside) => {}
             None => {
                 in_the_way = Some(inside.to_owned());
                 break;
@@ -291,6 +293,12 @@ pub async fn check_room(store: &Store, root: &Location) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// True for the hidden file that a write of ours begins in and that gets its name when it is whole.
+fn is_unfinished(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.starts_with('.') && name.ends_with(".lakesmith-tmp")
 }
 
 /// True for the hidden file of a log in which a write begins: no reader looks at it, nor at its checksum.

@@ -39,6 +39,8 @@ pub(crate) struct Prepared {
     places: Places,
     output: Output,
     summaries: Summaries,
+    /// Versions of tables that were opened as they are now.
+    newest: Vec<(Location, u64)>,
 }
 
 impl Prepared {
@@ -72,6 +74,7 @@ impl Prepared {
         let summaries = Summaries::default();
         let mut tables = Tables::new();
         let mut columns = OpenedColumns::new();
+        let mut newest = Vec::new();
         for relation in &found {
             let opened = Opened {
                 session,
@@ -83,7 +86,8 @@ impl Prepared {
                 summaries: &summaries,
                 output: &mut output,
             };
-            let (provider, names) = opened.provider(relation)?;
+            let (provider, names, version) = opened.provider(relation)?;
+            newest.extend(version);
             tables.insert(relation.name.clone(), provider);
             columns.insert(relation.name.clone(), names);
         }
@@ -91,7 +95,7 @@ impl Prepared {
         translate_functions(query)?;
         type_literals(query);
         let statement = Statement::Query(Box::new(query.clone()));
-        Ok(Prepared { context: prepared, tables, statement, places: parsed.spelled.clone(), output, summaries })
+        Ok(Prepared { context: prepared, tables, statement, places: parsed.spelled.clone(), output, summaries, newest })
     }
 
     fn failed(&self, error: DataFusionError) -> Error {
@@ -137,6 +141,11 @@ impl Prepared {
         runtime.block_on(state.create_physical_plan(logical)).map_err(|e| self.failed(e))
     }
 
+    /// The version of the table at `root` that was opened as it is now, if it was.
+    pub(crate) fn version_read(&self, root: &Location) -> Option<u64> {
+        self.newest.iter().filter(|(table, _)| table == root).map(|(_, version)| *version).min()
+    }
+
     /// True if a plan of it reads the table at `root`.
     pub(crate) fn reads(&self, root: &Location) -> bool {
         let root = root.to_string();
@@ -180,8 +189,8 @@ struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    /// The relation, and its columns as they are spelled.
-    fn provider(self, relation: &Relation) -> Result<(Arc<dyn TableProvider>, Vec<String>)> {
+    /// The relation, its columns as they are spelled, and the version of a table that was opened as it is now.
+    fn provider(self, relation: &Relation) -> Result<(Arc<dyn TableProvider>, Vec<String>, Option<(Location, u64)>)> {
         Ok(match &relation.source {
             Source::Table(table, at) => {
                 let name = table.table_ref();
@@ -199,12 +208,15 @@ impl Opened<'_> {
                 let fields = &version.table().state().schema.fields;
                 spell(fields, &mut self.output.spellings);
                 let names = fields.iter().map(|field| field.name.clone()).collect();
-                (Arc::new(LakeTable::new(version, self.with_metadata, self.summaries.clone())?), names)
+                let newest = (at == TimeTravel::Latest)
+                    .then(|| (version.table().root().clone(), version.table().state().version));
+                (Arc::new(LakeTable::new(version, self.with_metadata, self.summaries.clone())?), names, newest)
             }
             Source::Files(format, path) => {
-                self.runtime.block_on(files::open(self.session, self.context, format, path))?
+                let (files, names) = self.runtime.block_on(files::open(self.session, self.context, format, path))?;
+                (files, names, None)
             }
-            Source::InputFiles(text) => (self.input_files(text)?, vec!["path".to_owned()]),
+            Source::InputFiles(text) => (self.input_files(text)?, vec!["path".to_owned()], None),
         })
     }
 

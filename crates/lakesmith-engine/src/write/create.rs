@@ -29,8 +29,10 @@ pub(crate) fn create(running: Running<'_>, head: &CreateFrom) -> Result<()> {
     options.schema = schema(&names, fields.iter().map(|f| f.as_ref()), &|name| prepared.spelling(name))?;
     let logical = RefCell::new(Some(logical));
     let write = |change: &RowChange<'_>| {
-        let logical =
-            logical.borrow_mut().take().ok_or_else(|| Error::internal("rows of a new table are written once"))?;
+        // What the query has read must be what is replaced.
+        change.check_unmoved(prepared.version_read(change.root()))?;
+        // Another writer made the table while its rows were written.
+        let logical = logical.borrow_mut().take().ok_or_else(|| change.made_by_another())?;
         let given: Vec<Given> = (0..names.len()).map(Given::Source).collect();
         let filled = fill(prepared.context(), change, &RowRules::default(), logical, &given, None)?;
         let physical = prepared.physical(runtime, &filled.plan).map_err(in_insert)?;

@@ -377,6 +377,38 @@ fn rows_deleted_by_copies_are_told_to_readers_of_changes() {
     assert_eq!(class(&mut s, "INSERT INTO t REPLACE WHERE id = 0 SELECT 0, 0"), "UNSUPPORTED_FEATURE");
 }
 
+#[test]
+fn a_table_that_is_made_anew_from_its_own_rows_loses_none_that_came_meanwhile() {
+    let mut refused = 0;
+    for _ in 0..8 {
+        let (dir, mut s) = warehouse();
+        run(&mut s, "CREATE TABLE t AS SELECT CAST(0 AS BIGINT) AS n");
+        let path = format!("delta.`{}`", dir.path().join("t").display());
+        let barrier = std::sync::Barrier::new(2);
+        let kept = std::thread::scope(|scope| {
+            let inserts = scope.spawn(|| {
+                barrier.wait();
+                let mut s = session();
+                (1..6)
+                    .filter(|n| ask_in(&mut s, &format!("INSERT INTO {path} VALUES ({n})")).is_ok())
+                    .collect::<Vec<_>>()
+            });
+            let replaces = scope.spawn(|| {
+                barrier.wait();
+                let mut s = session();
+                let sql = format!("CREATE OR REPLACE TABLE {path} AS SELECT n FROM {path}");
+                let outcomes = (0..5).map(|_| ask_in(&mut s, &sql));
+                outcomes.filter_map(Result::err).inspect(|e| assert_eq!(e.kind(), ErrorKind::Conflict, "{e}")).count()
+            });
+            refused += replaces.join().unwrap();
+            inserts.join().unwrap()
+        });
+        let expected: Vec<Vec<Value>> = std::iter::once(0).chain(kept).map(|n| vec![json!(n)]).collect();
+        assert_eq!(run(&mut s, "SELECT n FROM t ORDER BY n"), expected);
+    }
+    assert!(refused > 0, "they never met");
+}
+
 /// Copies a golden table.
 fn copy_of(name: &str) -> (TempDir, String) {
     fn copy(from: &Path, to: &Path) {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::ops::json_text;
 use lakesmith_core::predicate::{BinaryOp, Expr, bind_partition_predicate};
 use lakesmith_core::table::{DataEdit, FileId, MarkedFile, NewFile, OperationInfo, PartitionTuple, ReadSet};
-use lakesmith_core::{Error, Result};
+use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_delta::{RowRules, row_rules};
 use lakesmith_storage::Location;
 
@@ -100,6 +100,36 @@ impl RowChange<'_> {
     pub fn files_by_path(&self) -> Result<HashMap<String, FileId>> {
         let files = self.base.state.files.iter();
         files.map(|file| Ok((self.root.resolve(file.path)?.to_url().to_string(), file.id))).collect()
+    }
+
+    /// Where the table lies.
+    pub fn root(&self) -> &Location {
+        &self.root
+    }
+
+    /// Checks that nobody committed between `read`, the version that a statement has read, and the one that is changed.
+    ///
+    /// # Errors
+    /// Conflict (`DELTA_CONCURRENT_APPEND`).
+    pub fn check_unmoved(&self, read: Option<u64>) -> Result<()> {
+        let version = self.base.state.version;
+        match read {
+            Some(read) if read < version => Err(Error::new(
+                ErrorKind::Conflict,
+                "another writer committed to the table after this statement had read it; nothing was changed; run it again",
+            )
+            .class("DELTA_CONCURRENT_APPEND")
+            .with("table", &self.root)
+            .with("version", version)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The error for a table that another writer made meanwhile.
+    pub fn made_by_another(&self) -> Error {
+        Error::new(ErrorKind::Conflict, "another writer made the table meanwhile; nothing was changed; run it again")
+            .class("DELTA_CONCURRENT_WRITE")
+            .with("table", &self.root)
     }
 
     /// The error for a statement that leaves out a column which must not be null.
