@@ -95,6 +95,7 @@ fn rows_that_do_not_fit_are_refused() {
         ("INSERT INTO t (id) SELECT 1, 2".into(), "INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS"),
         ("INSERT INTO nope SELECT 1".into(), "TABLE_OR_VIEW_NOT_FOUND"),
         ("INSERT INTO t SELECT 1, 2, 'a', 'b', named_struct('x', NULL)".into(), "DELTA_NOT_NULL_CONSTRAINT_VIOLATED"),
+        ("INSERT INTO t VALUES (8, NULL, NULL, NULL, NULL)".into(), "DELTA_NOT_NULL_CONSTRAINT_VIOLATED"),
         ("INSERT INTO t (id) SELECT nope FROM range(3)".into(), "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
         ("INSERT INTO t SELECT 1 1".into(), "PARSE_SYNTAX_ERROR"),
         ("INSERT INTO t PARTITION (id = 1) SELECT 2".into(), "NON_PARTITION_COLUMN"),
@@ -102,7 +103,7 @@ fn rows_that_do_not_fit_are_refused() {
         assert_eq!(class(&mut s, &sql), expected, "{sql}");
     }
     run(&mut s, &row("7", "1", "'abc'"));
-    run(&mut s, "INSERT INTO t VALUES (8, NULL, NULL, NULL, NULL)");
+    run(&mut s, "INSERT INTO t VALUES (8, NULL, NULL, NULL, named_struct('x', 2))");
     assert_eq!(run(&mut s, "SELECT id, c FROM t ORDER BY id"), [[json!(7), json!("ab  ")], [json!(8), json!(null)]]);
 }
 

@@ -27,18 +27,14 @@ fn check_field<'a>(
     path: &mut Vec<&'a str>,
 ) -> Result<()> {
     path.push(&field.name);
-    // A field of a struct that is null is not missing.
-    let missing = |nulls: &NullBuffer| match absent {
-        None => nulls.null_count() > 0,
-        Some(absent) => (0..nulls.len()).any(|row| nulls.is_null(row) && absent.is_valid(row)),
-    };
-    if !field.nullable && column.logical_nulls().as_ref().is_some_and(missing) {
+    // A struct that is null lacks its fields: Spark looks them up in it and finds none.
+    let nulls = NullBuffer::union(absent, column.logical_nulls().as_ref());
+    if !field.nullable && nulls.as_ref().is_some_and(|nulls| nulls.null_count() > 0) {
         return Err(Error::usage(format!("NOT NULL constraint violated for column: {}.", path.join(".")))
             .class("DELTA_NOT_NULL_CONSTRAINT_VIOLATED")
             .with("column", path.join(".")));
     }
     if let (DataType::Struct(children), Some(held)) = (&field.data_type, column.as_struct_opt()) {
-        let nulls = NullBuffer::union(absent, held.nulls());
         for (child, values) in children.iter().zip(held.columns()) {
             check_field(child, values, nulls.as_ref(), path)?;
         }

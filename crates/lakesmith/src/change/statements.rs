@@ -220,7 +220,7 @@ impl RowChange<'_> {
         let started = std::time::Instant::now();
         let mut edit = DataEdit { reads: touched.reads, ..DataEdit::default() };
         self.take_out(&mut edit, touched.whole, marked)?;
-        let predicate: Vec<String> = condition.map(|text| format!("({})", text.trim())).into_iter().collect();
+        let predicate = [condition.map_or_else(|| "true".to_owned(), |text| format!("({})", text.trim()))];
         edit.operation = OperationInfo {
             name: "DELETE".into(),
             parameters: vec![("predicate".into(), json_text(&json_text(&predicate)))],
@@ -244,12 +244,12 @@ impl RowChange<'_> {
     pub fn insert(self, added: Vec<NewFile>, replaced: Replaced, reads_itself: bool) -> Result<Changed> {
         let mut edit = DataEdit { reads: ReadSet::Nothing, ..DataEdit::default() };
         let mut parameters = vec![("mode".to_owned(), json_text("Append"))];
-        let partition_by = self.state().partition_columns.clone();
         let overwrites = !matches!(replaced, Replaced::Nothing);
         if overwrites {
             parameters[0].1 = json_text("Overwrite");
         }
-        parameters.push(("partitionBy".to_owned(), json_text(&json_text(&partition_by))));
+        // What a statement says of the layout; an INSERT cannot say anything of it.
+        parameters.push(("partitionBy".to_owned(), json_text("[]")));
         match replaced {
             Replaced::Nothing if added.is_empty() => return Ok(Changed { version: None, metrics: BTreeMap::new() }),
             Replaced::Nothing => {}
@@ -285,7 +285,7 @@ impl RowChange<'_> {
             .class("UNSUPPORTED_FEATURE")
             .with("table", &self.root));
         }
-        let old = ["numRemovedFiles", "numRemovedBytes", "numDeletedRows"].map(|key| (key, edit.metrics.remove(key)));
+        let old = ["numRemovedFiles", "numRemovedBytes"].map(|key| (key, edit.metrics.remove(key)));
         edit.metrics.clear();
         if overwrites {
             edit.metrics.extend(old.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
