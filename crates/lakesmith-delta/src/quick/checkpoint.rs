@@ -5,9 +5,11 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use arrow::array::{Array, AsArray, ListArray, RecordBatch, StructArray};
+use arrow::datatypes::{DataType, FieldRef, Fields, Schema};
 use lakesmith_storage::{Location, ObjectInfo, Store};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -196,6 +198,21 @@ impl CheckpointReader<'_> {
     }
 }
 
+fn with_statistics_as_views(schema: &Schema) -> Schema {
+    let stats = |field: &FieldRef| match (field.name().as_str(), field.data_type()) {
+        ("stats", DataType::Utf8) => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
+        _ => Arc::clone(field),
+    };
+    let fields = schema.fields().iter().map(|field| match (field.name().as_str(), field.data_type()) {
+        ("add", DataType::Struct(inner)) => {
+            let inner = DataType::Struct(inner.iter().map(stats).collect());
+            Arc::new(field.as_ref().clone().with_data_type(inner))
+        }
+        _ => Arc::clone(field),
+    });
+    Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone())
+}
+
 /// Where sidecars lie.
 pub(super) fn sidecar_files(root: &Location, sidecars: &[Sidecar]) -> Result<Vec<ObjectInfo>, Odd> {
     let folder = root.join(LOG_FOLDER).join("_sidecars");
@@ -218,10 +235,13 @@ impl Source {
         Ok(Self { file, metadata })
     }
 
-    /// The same file, to be read beside this one.
-    pub(super) fn apart(&self, store: &Store, info: &ObjectInfo, runtime: tokio::runtime::Handle) -> Self {
+    /// The same file, to be read beside this one. Statistics come as views: they are long, and only their beginnings count.
+    pub(super) fn apart(&self, store: &Store, info: &ObjectInfo, runtime: tokio::runtime::Handle) -> Result<Self, Odd> {
         let file = WindowedFile::new(store, &info.location, info.size, runtime);
-        Self { file, metadata: self.metadata.clone() }
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let options = options.with_schema(Arc::new(with_statistics_as_views(self.metadata.schema())));
+        let metadata = ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options)?;
+        Ok(Self { file, metadata })
     }
 
     /// The sidecars that it names.

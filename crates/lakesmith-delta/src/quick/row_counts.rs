@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::{Array as _, RecordBatch};
+use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use lakesmith_core::table::PartitionTuple;
 use lakesmith_core::{ErrorKind, Result};
 use lakesmith_storage::{Location, ObjectInfo, Store};
 
 use super::checkpoint::{ROWS_COLUMN, STATS_COLUMN, Source, sidecar_files};
-use super::columns::{StringMaps, Vectors, long, longs, needed, strings, structs, text, top};
+use super::columns::{StringMaps, Vectors, long, longs, needed, strings, structs, top};
 use super::identity::{self, Seen};
 use super::partitions::RawPartitions;
 use super::replay::{Replay, check_spelling};
@@ -180,7 +180,7 @@ impl Reader {
         let work = || {
             let mut counted = Counted::default();
             while let Some((part, group)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let source = part.1.apart(&self.store, &part.0, self.runtime.clone());
+                let source = part.1.apart(&self.store, &part.0, self.runtime.clone())?;
                 counted.take_group(&source, *group, &self.root, seen)?;
             }
             Ok::<_, Odd>(counted)
@@ -233,7 +233,9 @@ impl Counted {
         let partition_values = StringMaps::of(adds, "partitionValues")?;
         let vectors = Vectors::of(adds)?;
         let counts = structs(adds, "stats_parsed")?.map(|s| longs(s, "numRecords")).transpose()?.flatten();
-        let stats = strings(adds, "stats")?;
+        let stats = adds.column_by_name("stats");
+        let stats = stats.map(|column| column.as_string_view_opt().ok_or_else(|| odd("statistics are no text")));
+        let stats = stats.transpose()?;
         for row in (0..adds.len()).filter(|row| adds.is_valid(*row)) {
             if path.is_null(row) || size.is_null(row) {
                 return Err(odd("a file of the checkpoint has no path or no size"));
@@ -255,7 +257,10 @@ impl Counted {
             let deleted = deleted.map_err(|_| odd("a vector has a negative cardinality"))?;
             let rows = match counts {
                 Some(_) => long(counts, row).and_then(|n| u64::try_from(n).ok()),
-                None => text(stats, row).and_then(file_rows::num_records),
+                None => {
+                    let text = stats.filter(|stats| stats.is_valid(row)).map(|stats| stats.value(row));
+                    text.and_then(file_rows::num_records)
+                }
             };
             self.sums.add(partition, size, rows, deleted);
         }
