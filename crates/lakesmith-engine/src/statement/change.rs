@@ -100,6 +100,30 @@ pub(crate) fn has_subquery(expr: &Expr) -> bool {
     expr.visit(&mut Queries).is_break()
 }
 
+/// A function in the expression whose NULLs are not Spark's where arrays hold some: no row may leave by its word.
+pub(crate) fn doubtful_function(expr: &Expr) -> Option<String> {
+    struct Functions;
+    impl Visitor for Functions {
+        type Break = String;
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
+            match expr {
+                Expr::Function(call) if DOUBTFUL.contains(&call.name.to_string().as_str()) => {
+                    ControlFlow::Break(call.name.to_string())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    match expr.visit(&mut Functions) {
+        ControlFlow::Break(name) => Some(name),
+        ControlFlow::Continue(()) => None,
+    }
+}
+
+/// Functions that say false of arrays with NULLs where Spark says NULL.
+const DOUBTFUL: [&str; 2] = ["array_contains", "arrays_overlap"];
+
 /// Parses INSERT and DELETE; `None` if the statement is another one. `text` is that of the tokens.
 pub(super) fn parse_change(parser: &mut Parser<'_>, text: &str) -> Result<Option<Change>, ParserError> {
     if parser.parse_keyword(Keyword::INSERT) {
@@ -190,6 +214,9 @@ fn offset(text: &str, line: u64, column: u64) -> usize {
     text[start..].char_indices().nth(before).map_or(text.len(), |(at, _)| start + at)
 }
 
+/// Files that a hint may ask for: each is written by a thread of its own. A hint beyond that is passed over.
+const FILES_MAX: usize = 2000;
+
 /// How many files a hint asks for.
 pub(super) fn file_hint(comment: &str) -> Option<Files> {
     let hints = comment.trim_start().strip_prefix('+')?;
@@ -197,7 +224,13 @@ pub(super) fn file_hint(comment: &str) -> Option<Files> {
         .split(')')
         .filter_map(|hint| {
             let (name, arguments) = hint.split_once('(')?;
-            let count = arguments.split(',').next()?.trim().parse::<usize>().ok().filter(|count| *count > 0)?;
+            let count = arguments
+                .split(',')
+                .next()?
+                .trim()
+                .parse::<usize>()
+                .ok()
+                .filter(|count| (1..=FILES_MAX).contains(count))?;
             match name.trim_start_matches([',', ' ', '\n', '\t']).trim().to_ascii_uppercase().as_str() {
                 "REPARTITION" | "REBALANCE" => Some(Files::Exactly(count)),
                 "COALESCE" => Some(Files::AtMost(count)),
