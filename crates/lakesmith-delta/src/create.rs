@@ -279,7 +279,7 @@ pub async fn check_room(store: &Store, root: &Location) -> Result<()> {
             Some(name) if is_begun(name) => {}
             Some(_) => in_the_way = Some(inside.to_owned()),
             // A data file in which a write begins, or which a killed one left.
-            None if is_unfinished(&inside) => {}
+            None if is_unfinished(inside) => {}
             None => {
                 in_the_way = Some(inside.to_owned());
                 break;
