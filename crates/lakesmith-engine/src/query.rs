@@ -188,9 +188,12 @@ struct Opened<'a> {
     output: &'a mut Output,
 }
 
+/// A relation, its columns as they are spelled, and the version of a table that was opened as it is now.
+type Provided = (Arc<dyn TableProvider>, Vec<String>, Option<(Location, u64)>);
+
 impl Opened<'_> {
-    /// The relation, its columns as they are spelled, and the version of a table that was opened as it is now.
-    fn provider(self, relation: &Relation) -> Result<(Arc<dyn TableProvider>, Vec<String>, Option<(Location, u64)>)> {
+    /// Opens the relation.
+    fn provider(self, relation: &Relation) -> Result<Provided> {
         Ok(match &relation.source {
             Source::Table(table, at) => {
                 let name = table.table_ref();
