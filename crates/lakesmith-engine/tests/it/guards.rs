@@ -107,9 +107,8 @@ fn nothing_is_computed_of_rows_that_a_filter_keeps_out() {
             "2|0",
         ),
         (
-            format!(
-                "SELECT r.id, 6 DIV r.id + s FROM (SELECT id, id AS s, id AS u FROM range(4)) r WHERE r.id > 0 AND u < 2"
-            ),
+            "SELECT r.id, 6 DIV r.id + s FROM (SELECT id, id AS s, id AS u FROM range(4)) r WHERE r.id > 0 AND u < 2"
+                .to_owned(),
             "1|7",
         ),
     ] {
