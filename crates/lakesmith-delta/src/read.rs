@@ -61,6 +61,7 @@ pub fn input_files(table: &DeltaTable, root: &Location, ids: &[FileId]) -> Resul
                 size: file.size,
                 rows: file.rows,
                 deletes: file.deletes.cloned(),
+                delete_files: Vec::new(),
                 base_row_id: file.base_row_id,
                 row_commit_version: file.row_commit_version,
             })

@@ -228,6 +228,7 @@ impl Table {
             size: std::fs::metadata(self.folder.path().join(&name)).unwrap().len(),
             rows: Some(batch.num_rows() as u64),
             deletes: None,
+            delete_files: Vec::new(),
             base_row_id: None,
             row_commit_version: None,
         });

@@ -55,6 +55,7 @@ fn setup() -> Setup {
             size: std::fs::metadata(&path).unwrap().len(),
             rows: Some(300),
             deletes: None,
+            delete_files: Vec::new(),
             base_row_id: None,
             row_commit_version: None,
         }],

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{DeleteInfo, FileMarks, PartitionTuple};
+use super::{DeleteFile, DeleteFileId, DeleteInfo, FileMarks, PartitionTuple};
 
 /// Row number in a [`FileTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -24,6 +24,7 @@ impl SparseNumbers {
 
     fn set(&mut self, row: usize, value: Option<i64>) {
         if let Some(value) = value {
+            assert!(self.0.len() <= row, "numbers are set in the order of rows");
             self.0.resize(row, Self::NONE);
             self.0.push(value);
         }
@@ -45,6 +46,9 @@ pub struct FileTable {
     partitions: Vec<PartitionTuple>,
     mark_values: Vec<FileMarks>,
     deletes: BTreeMap<u32, DeleteInfo>,
+    delete_files: Vec<DeleteFile>,
+    delete_sets: Vec<Vec<DeleteFileId>>,
+    delete_set: SparseNumbers,
     stats_arena: Vec<u8>,
     stats_end: Vec<u64>,
 }
@@ -70,6 +74,8 @@ pub struct DataFile<'a> {
     pub marks: &'a FileMarks,
     /// Deletion vector, if any.
     pub deletes: Option<&'a DeleteInfo>,
+    /// Files that may delete rows of it besides; which ones and how many only reading tells.
+    pub delete_files: &'a [DeleteFileId],
     /// First row id of the file (row tracking).
     pub base_row_id: Option<i64>,
     /// Default commit version of its rows (row tracking).
@@ -82,6 +88,16 @@ impl DataFile<'_> {
     /// Rows deleted by the vector.
     pub fn deleted_rows(&self) -> u64 {
         self.deletes.map_or(0, |d| d.cardinality)
+    }
+
+    /// Rows that are not deleted, where the metadata tells.
+    pub fn live_rows(&self) -> Option<u64> {
+        if self.delete_files.is_empty() { self.rows?.checked_sub(self.deleted_rows()) } else { None }
+    }
+
+    /// True if rows of it may be deleted.
+    pub fn has_deletes(&self) -> bool {
+        self.deletes.is_some() || !self.delete_files.is_empty()
     }
 }
 
@@ -122,6 +138,7 @@ impl FileTable {
             partition: &self.partitions[self.partition[i] as usize],
             marks: &self.mark_values[self.marks[i] as usize],
             deletes: self.deletes.get(&id.0),
+            delete_files: self.delete_set.get(i).map_or(&[], |set| &self.delete_sets[set as usize]),
             base_row_id: self.base_row_id.get(i),
             row_commit_version: self.row_commit_version.get(i),
             stats_json: if self.stats_end.is_empty() {
@@ -137,6 +154,19 @@ impl FileTable {
         (0..self.len() as u32).map(|i| self.get(FileId(i)))
     }
 
+    /// Every file that deletes rows of others.
+    pub fn delete_files(&self) -> &[DeleteFile] {
+        &self.delete_files
+    }
+
+    /// A delete file.
+    ///
+    /// # Panics
+    /// If the id is not of this table.
+    pub fn delete_file(&self, id: DeleteFileId) -> &DeleteFile {
+        &self.delete_files[id.0 as usize]
+    }
+
     /// Approximate heap bytes held.
     pub fn heap_bytes(&self) -> usize {
         self.path_arena.capacity()
@@ -145,6 +175,9 @@ impl FileTable {
             + (self.size.capacity() + self.rows.capacity() + self.modified_ms.capacity()) * 8
             + (self.base_row_id.0.capacity() + self.row_commit_version.0.capacity()) * 8
             + (self.partition.capacity() + self.marks.capacity()) * 4
+            + self.delete_set.0.capacity() * 8
+            + self.delete_sets.iter().map(|set| set.capacity() * 4).sum::<usize>()
+            + self.delete_files.iter().map(|file| size_of::<DeleteFile>() + file.path.capacity()).sum::<usize>()
     }
 }
 
@@ -183,6 +216,7 @@ pub struct FileTableBuilder {
     table: FileTable,
     partition_index: BTreeMap<PartitionTuple, u32>,
     marks_index: HashMap<FileMarks, u32>,
+    delete_set_index: HashMap<Vec<DeleteFileId>, i64>,
     keep_stats: bool,
 }
 
@@ -238,6 +272,30 @@ impl FileTableBuilder {
         FileId(id)
     }
 
+    /// Adds a file that deletes rows of others.
+    pub fn delete_file(&mut self, file: DeleteFile) -> DeleteFileId {
+        let id = DeleteFileId(self.table.delete_files.len() as u32);
+        self.table.delete_files.push(file);
+        id
+    }
+
+    /// Says that `deletes` may delete rows of `file`, in ascending order of the files.
+    ///
+    /// # Panics
+    /// If a later file has been told of already.
+    pub fn delete_by(&mut self, file: FileId, deletes: Vec<DeleteFileId>) {
+        if deletes.is_empty() {
+            return;
+        }
+        let sets = &mut self.table.delete_sets;
+        let next = sets.len() as i64;
+        let set = *self.delete_set_index.entry(deletes).or_insert_with_key(|key| {
+            sets.push(key.clone());
+            next
+        });
+        self.table.delete_set.set(file.0 as usize, Some(set));
+    }
+
     /// The finished table.
     pub fn finish(self) -> FileTable {
         let mut table = self.table;
@@ -248,7 +306,7 @@ impl FileTableBuilder {
             column.shrink_to_fit();
         }
         let (ids, versions) = (&mut table.base_row_id.0, &mut table.row_commit_version.0);
-        for column in [&mut table.rows, &mut table.modified_ms, ids, versions] {
+        for column in [&mut table.rows, &mut table.modified_ms, ids, versions, &mut table.delete_set.0] {
             column.shrink_to_fit();
         }
         table.partition.shrink_to_fit();
@@ -260,6 +318,7 @@ impl FileTableBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::{DeleteContent, FileFormat};
 
     #[test]
     fn row_numbers_stay_with_their_files() {
@@ -282,7 +341,21 @@ mod tests {
             };
             builder.push(row, None);
         }
+        let position = |path: &str| DeleteFile {
+            path: path.to_owned(),
+            size: 1,
+            rows: 1,
+            format: FileFormat::Parquet,
+            content: DeleteContent::Positions,
+        };
+        let (a, b) = (builder.delete_file(position("a")), builder.delete_file(position("b")));
+        builder.delete_by(FileId(1), vec![a]);
+        builder.delete_by(FileId(2), Vec::new());
+        builder.delete_by(FileId(4), vec![a, b]);
         let table = builder.finish();
+        let deleting: Vec<usize> = table.iter().map(|f| f.delete_files.len()).collect();
+        assert_eq!(deleting, [0, 1, 0, 0, 2, 0, 0]);
+        assert_eq!(table.delete_file(table.get(FileId(4)).delete_files[1]).path, "b");
         let found: Vec<_> = table.iter().map(|f| (f.base_row_id, f.row_commit_version)).collect();
         assert_eq!(found, expected.map(|id| (id, id.map(|v| v + 1))));
     }

@@ -1,5 +1,6 @@
 //! What planners know of a table: one immutable value per version, free of any table format.
 
+pub mod delete_file;
 pub mod edit;
 pub mod file_table;
 pub mod log_file;
@@ -13,6 +14,7 @@ pub mod vector;
 
 use std::collections::BTreeMap;
 
+pub use delete_file::{DeleteContent, DeleteFile, DeleteFileId, FileFormat};
 pub use edit::{DataEdit, FileKey, GroupEdit, MarkedFile, NewFile, OperationInfo, ReadSet, VersionEdit};
 pub use file_table::{DataFile, FileId, FileTable, FileTableBuilder, NewRow};
 pub use log_file::{LogFile, LogRole, complete_checkpoints};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::Error;
 use crate::layout::RowOrder;
 
-use super::{DeleteInfo, Field, FileId, FileStats, PartitionTuple, Schema};
+use super::{DeleteFile, DeleteInfo, Field, FileId, FileStats, PartitionTuple, Schema};
 
 /// How input files are to be read.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -62,6 +62,9 @@ pub struct InputFile {
     pub rows: Option<u64>,
     /// Rows to leave out.
     pub deletes: Option<DeleteInfo>,
+    /// Files that name more rows to leave out, paths in canonical form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delete_files: Vec<Arc<DeleteFile>>,
     /// Row tracking: first row id.
     pub base_row_id: Option<i64>,
     /// Row tracking: default commit version.

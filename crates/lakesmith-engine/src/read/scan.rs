@@ -98,7 +98,7 @@ impl Scan<'_> {
 /// Rows that are not deleted; `None` if a file does not tell.
 pub(crate) fn live_count<'a>(mut files: impl Iterator<Item = lakesmith::table::DataFile<'a>>) -> Option<usize> {
     files.try_fold(0usize, |sum, file| {
-        let live = file.rows?.checked_sub(file.deleted_rows())?;
+        let live = file.live_rows()?;
         sum.checked_add(usize::try_from(live).ok()?)
     })
 }

@@ -152,7 +152,7 @@ fn of_bounds(bounds: &ColumnBounds, place: usize, file: &DataFile<'_>, data_type
         open: ends.is_none() && !all_null,
         ends,
         nulls: nulls.and_then(|nulls| usize::try_from(nulls).ok()),
-        exact: bounds.tight[place] && file.deletes.is_none() && file.rows.is_some(),
+        exact: bounds.tight[place] && !file.has_deletes() && file.rows.is_some(),
     }
 }
 

@@ -206,6 +206,7 @@ impl Table {
             size: std::fs::metadata(&path).unwrap().len(),
             rows: Some(batch.num_rows() as u64),
             deletes,
+            delete_files: Vec::new(),
             base_row_id: None,
             row_commit_version: None,
         });

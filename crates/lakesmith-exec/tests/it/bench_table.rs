@@ -99,6 +99,7 @@ impl Bench {
             size: bytes.len() as u64,
             rows: None,
             deletes: None,
+            delete_files: Vec::new(),
             base_row_id: None,
             row_commit_version: None,
         });
