@@ -42,8 +42,18 @@ pub async fn load(store: &Store, root: &Location, at: TimeTravel, needs: Needs) 
             Some(version)
         }
         TimeTravel::Timestamp(timestamp_ms) => Some(version_at(store, root, timestamp_ms).await?),
+        TimeTravel::Reference(name) => return Err(no_references(root, &name)),
     };
     load_version(store, root, version, needs).await
+}
+
+/// Versions of a Delta table have numbers only.
+pub(crate) fn no_references(root: &Location, name: &str) -> Error {
+    Error::usage(format!(
+        "a Delta table has no branches and tags, so '{name}' names no version of it; name it by its number"
+    ))
+    .class("INVALID_TIME_TRAVEL_SPEC")
+    .with("path", root)
 }
 
 pub(crate) async fn version_at(store: &Store, root: &Location, timestamp_ms: i64) -> Result<u64> {
@@ -143,7 +153,7 @@ async fn without_checkpoints(
 /// A clearer error than the kernel's where a look at the log gives one.
 async fn explain(store: &Store, root: &Location, version: Option<u64>) -> Option<Error> {
     let at = version.map_or(TimeTravel::Latest, TimeTravel::Version);
-    match find_corrupt_commit(store, root, at).await {
+    match find_corrupt_commit(store, root, &at).await {
         Ok(clearer) => clearer,
         // No log, or a storage that does not say what is in it: neither is a broken log.
         Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Unavailable).then_some(error),

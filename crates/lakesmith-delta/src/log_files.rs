@@ -245,10 +245,10 @@ pub(crate) fn iso(ms: i64) -> Option<String> {
 ///
 /// # Errors
 /// `Unavailable` from the storage.
-pub(crate) async fn find_corrupt_commit(store: &Store, root: &Location, at: TimeTravel) -> Result<Option<Error>> {
+pub(crate) async fn find_corrupt_commit(store: &Store, root: &Location, at: &TimeTravel) -> Result<Option<Error>> {
     let files = LogFiles::list(store, root).await?;
     let last = match at {
-        TimeTravel::Version(version) => version,
+        TimeTravel::Version(version) => *version,
         _ => files.latest(),
     };
     if let Some(version) = files.checksum_beyond().filter(|_| last == files.latest()) {

@@ -24,7 +24,7 @@ use crate::commit::{CommitContext, follow_up};
 use crate::commit_info::CommitClock;
 use crate::features::{expand, with_features};
 use crate::identity_column::with_later_marks;
-use crate::load::{Needs, load};
+use crate::load::{Needs, load, no_references};
 use crate::log_cleanup::PROTECTED_BEFORE;
 use crate::log_files::LogFiles;
 use crate::log_state::DeltaTable;
@@ -68,7 +68,7 @@ impl Restoration {
             .class("DELTA_CANNOT_MODIFY_APPEND_ONLY")
             .with("path", root));
         }
-        let version = version(store, root, &current, options.to).await?;
+        let version = version(store, root, &current, &options.to).await?;
         let target = load(store, root, TimeTravel::Version(version), Needs { files: true, stats: true }).await?;
         check_writable(&target)?;
         let spelled = |path| if is_plain(path, root) { Cow::Borrowed(path) } else { Cow::Owned(identity(path, root)) };
@@ -271,12 +271,13 @@ fn later_column_id(metadata: &mut Metadata, current: &Metadata) {
 }
 
 /// The version that is meant.
-async fn version(store: &Store, root: &Location, current: &DeltaTable, to: TimeTravel) -> Result<u64> {
+async fn version(store: &Store, root: &Location, current: &DeltaTable, to: &TimeTravel) -> Result<u64> {
     let latest = current.state.version;
     let files = LogFiles::list(store, root).await?;
     let version = match to {
+        TimeTravel::Reference(name) => return Err(no_references(root, name)),
         TimeTravel::Latest => latest,
-        TimeTravel::Version(version) if (files.earliest()..=latest).contains(&version) => version,
+        TimeTravel::Version(version) if (files.earliest()..=latest).contains(version) => *version,
         TimeTravel::Version(version) => {
             return Err(Error::usage(format!(
                 "Cannot restore table to version {version}. Available versions: [{}, {latest}].",
@@ -287,9 +288,9 @@ async fn version(store: &Store, root: &Location, current: &DeltaTable, to: TimeT
             .with("version", version));
         }
         // A time after the last commit means that commit, so there is nothing to restore.
-        TimeTravel::Timestamp(time_ms) if time_ms >= current.log.commit_timestamp_ms => latest,
+        TimeTravel::Timestamp(time_ms) if *time_ms >= current.log.commit_timestamp_ms => latest,
         TimeTravel::Timestamp(time_ms) => {
-            CommitClock::of(current).version_at(store, root, &files, time_ms).await.map_err(|error| {
+            CommitClock::of(current).version_at(store, root, &files, *time_ms).await.map_err(|error| {
                 if error.class_name() == "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION" {
                     Error::usage(error.message()).class("DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER").with("path", root)
                 } else {

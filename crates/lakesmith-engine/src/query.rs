@@ -56,8 +56,7 @@ impl Prepared {
         parsed: &Parsed,
     ) -> Result<Prepared> {
         let is_table = |path: &str| -> Result<bool> {
-            let root = session.resolve(&TableRef::Path(path.to_owned()))?;
-            match session.outline_table(&root, TimeTravel::Latest) {
+            match session.outline_table(&TableRef::Path(path.to_owned()), TimeTravel::Latest) {
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error),
                 Ok(_) => Ok(true),
@@ -196,23 +195,21 @@ impl Opened<'_> {
     fn provider(self, relation: &Relation) -> Result<Provided> {
         Ok(match &relation.source {
             Source::Table(table, at) => {
-                let name = table.table_ref();
-                let root = self.session.resolve(&name)?;
                 let at: TimeTravel = at.time_travel();
-                let missing = |error: Error| match (Table::is_missing(&error), &name) {
+                let missing = |error: Error| match (Table::is_missing(&error), table) {
                     (true, TableRef::Path(_)) => error.class("PATH_NOT_FOUND"),
-                    (true, TableRef::Name(_)) => error.class("TABLE_OR_VIEW_NOT_FOUND"),
+                    (true, _) => error.class("TABLE_OR_VIEW_NOT_FOUND"),
                     (false, _) => error,
                 };
+                let newest = at == TimeTravel::Latest;
                 let version = match self.only_counts {
-                    true => Version::Outlined(self.session.outline_table(&root, at).map_err(missing)?),
-                    false => Version::Loaded(self.session.open_table(&root, at).map_err(missing)?),
+                    true => Version::Outlined(self.session.outline_table(table, at).map_err(missing)?),
+                    false => Version::Loaded(self.session.open_table(table, at).map_err(missing)?),
                 };
                 let fields = &version.table().state().schema.fields;
                 spell(fields, &mut self.output.spellings);
                 let names = fields.iter().map(|field| field.name.clone()).collect();
-                let newest = (at == TimeTravel::Latest)
-                    .then(|| (version.table().root().clone(), version.table().state().version));
+                let newest = newest.then(|| (version.table().root().clone(), version.table().state().version));
                 (Arc::new(LakeTable::new(version, self.with_metadata, self.summaries.clone())?), names, newest)
             }
             Source::Files(format, path) => {

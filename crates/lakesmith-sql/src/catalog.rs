@@ -146,6 +146,7 @@ fn within(table: TableRef, database: Vec<String>) -> Result<TableRef, String> {
             Ok(TableRef::Name(database.into_iter().chain(last).collect()))
         }
         TableRef::Path(path) => Err(format!("{} != delta.`{path}`", quoted(&database))),
+        TableRef::IcebergPath(path) => Err(format!("{} != iceberg.`{path}`", quoted(&database))),
     }
 }
 

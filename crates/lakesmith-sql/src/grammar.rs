@@ -336,16 +336,13 @@ pub(crate) fn table(p: &mut Parser<'_>) -> Result<TableRef> {
     if let Some(path) = string(p) {
         return Ok(TableRef::Path(path));
     }
-    if p.word_at(0, "DELTA") && p.symbol_at(1, ".") && !matches!(p.peek_at(2).kind, Kind::Word { .. }) {
+    let format = p.word_at(0, "DELTA") || p.word_at(0, "ICEBERG");
+    if format && p.symbol_at(1, ".") && !matches!(p.peek_at(2).kind, Kind::Word { .. }) {
         p.advance();
         p.advance();
         return Err(p.unexpected("a path in backquotes, as in delta.`/path/to/table`"));
     }
-    let mut parts = p.dotted_name("a table, as in delta.`/path/to/table`")?;
-    if parts.len() == 2 && parts[0].eq_ignore_ascii_case("delta") {
-        return Ok(TableRef::Path(parts.swap_remove(1)));
-    }
-    Ok(TableRef::Name(parts))
+    Ok(TableRef::of_parts(p.dotted_name("a table, as in delta.`/path/to/table`")?))
 }
 
 fn where_clause(p: &mut Parser<'_>) -> Result<Option<Predicate>> {

@@ -61,7 +61,9 @@ pub fn to_operation(op: &StatementOp, settings: &Settings) -> Result<Operation> 
         StatementOp::ClusterBy { columns } => {
             Operation::ClusterBy(ClusterBy { columns: columns.clone(), user_metadata: settings.user_metadata() })
         }
-        StatementOp::Restore { to } => Operation::Restore(RestoreOptions { to: *to, ..settings.restore_options()? }),
+        StatementOp::Restore { to } => {
+            Operation::Restore(RestoreOptions { to: to.clone(), ..settings.restore_options()? })
+        }
         StatementOp::ShowColumns => Operation::ShowColumns,
         StatementOp::ShowCreate => Operation::ShowCreate,
         StatementOp::Describe { extended } => Operation::DescribeTable { extended: *extended },

@@ -66,12 +66,25 @@ pub enum StatementKind {
 }
 
 /// A table as named in SQL.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TableRef {
     /// ``delta.`path` `` or `'path'`.
     Path(String),
+    /// ``iceberg.`path` ``.
+    IcebergPath(String),
     /// `catalog.schema.table`, as parts.
     Name(Vec<String>),
+}
+
+impl TableRef {
+    /// The table that a dotted name means: ``format.`path` `` or its parts.
+    pub fn of_parts(mut parts: Vec<String>) -> Self {
+        match parts.as_slice() {
+            [format, _] if format.eq_ignore_ascii_case("delta") => Self::Path(parts.swap_remove(1)),
+            [format, _] if format.eq_ignore_ascii_case("iceberg") => Self::IcebergPath(parts.swap_remove(1)),
+            _ => Self::Name(parts),
+        }
+    }
 }
 
 /// Statements about databases and the names of tables. Names are parts; an empty one is the database in use.

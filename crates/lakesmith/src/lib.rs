@@ -16,6 +16,7 @@ mod catalog;
 mod change;
 mod demo;
 mod drive;
+mod format;
 mod open_table;
 mod ops;
 mod plan_file;

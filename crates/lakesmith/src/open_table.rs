@@ -5,20 +5,21 @@ use std::sync::Arc;
 use lakesmith_core::layout::OrderKey;
 use lakesmith_core::op::TimeTravel;
 use lakesmith_core::table::{
-    ColumnBounds, DeleteInfo, DeletionVector, FileId, InputFile, PartitionTuple, ReadSpec, RowTrackingColumns,
-    TableState,
+    ColumnBounds, DeletionVector, FileId, InputFile, PartitionTuple, ReadSpec, RowTrackingColumns, TableState,
 };
 use lakesmith_core::{Error, ErrorKind, Result};
-use lakesmith_delta::{DeltaTable, Needs, PartitionRows};
+use lakesmith_delta::PartitionRows;
 use lakesmith_storage::{Location, Store};
 
 use crate::Session;
+use crate::catalog::Target;
+use crate::format::{Format, Opened};
 use crate::ops::describe::spark_uri;
 
 /// One version of a table. Cloning shares it.
 #[derive(Debug, Clone)]
 pub struct Table {
-    table: Arc<DeltaTable>,
+    opened: Opened,
     store: Store,
     root: Location,
     read: Arc<ReadSpec>,
@@ -26,25 +27,25 @@ pub struct Table {
 }
 
 impl Table {
-    pub(crate) fn open(session: &Session, root: &Location, at: TimeTravel) -> Result<Table> {
-        let store = session.open(root)?;
-        session.runtime.block_on(Table::load(store, root, at, true))
+    pub(crate) fn open(session: &Session, target: &Target, at: TimeTravel) -> Result<Table> {
+        let store = session.open(&target.root)?;
+        session.runtime.block_on(Table::load(store, &target.root, target.format, at, true))
     }
 
-    async fn load(store: Store, root: &Location, at: TimeTravel, files: bool) -> Result<Table> {
-        let table = lakesmith_delta::load(&store, root, at, Needs { files, stats: false }).await?;
-        let read = Arc::new(lakesmith_delta::read_spec(&table)?);
-        let row_tracking = lakesmith_delta::row_tracking(&table)?;
-        Ok(Table { table: Arc::new(table), store, root: root.clone(), read, row_tracking })
+    async fn load(store: Store, root: &Location, format: Option<Format>, at: TimeTravel, files: bool) -> Result<Table> {
+        let opened = Opened::load(&store, root, format, at, files).await?;
+        let read = Arc::new(opened.read_spec()?);
+        let row_tracking = opened.row_tracking()?;
+        Ok(Table { opened, store, root: root.clone(), read, row_tracking })
     }
 
-    pub(crate) fn delta(&self) -> &Arc<DeltaTable> {
-        &self.table
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.opened
     }
 
     /// Schema, properties and the live files.
     pub fn state(&self) -> &TableState {
-        &self.table.state
+        self.opened.state()
     }
 
     /// Where it lies.
@@ -72,7 +73,7 @@ impl Table {
     /// # Errors
     /// Corrupt or Unsupported for a path that names no place we know.
     pub fn input_files(&self, ids: &[FileId]) -> Result<Vec<InputFile>> {
-        lakesmith_delta::input_files(&self.table, &self.root, ids)
+        self.opened.input_files(&self.root, ids)
     }
 
     /// What the metadata says of the columns in `files`, in their order; the metadata is read once for all of them.
@@ -80,15 +81,16 @@ impl Table {
     /// # Errors
     /// Corrupt if it no longer gives the same files, those of the storage.
     pub async fn column_bounds(&self, columns: &[OrderKey], files: &[FileId]) -> Result<Vec<ColumnBounds>> {
-        lakesmith_delta::column_bounds(&self.store, &self.root, &self.table, columns, files).await
+        self.opened.column_bounds(&self.store, &self.root, columns, files).await
     }
 
-    /// The deleted rows of a file.
+    /// The rows of a file that its vector deletes; none without one.
     ///
     /// # Errors
     /// Corrupt with Spark's class where the bytes contradict the metadata, [`Table::missing_file`] if they are gone.
-    pub async fn deleted_rows(&self, info: &DeleteInfo) -> Result<DeletionVector> {
-        let read = lakesmith_delta::read_vector(&self.store, info).await;
+    pub async fn deleted_rows(&self, file: &InputFile) -> Result<DeletionVector> {
+        let Some(info) = &file.deletes else { return Ok(DeletionVector::default()) };
+        let read = self.opened.read_vector(&self.store, info).await;
         read.map_err(|error| match error.kind() {
             ErrorKind::NotFound => self.missing_file(error),
             _ => error,
@@ -124,7 +126,7 @@ impl Table {
         .class("FAILED_READ_FILE.FILE_NOT_EXIST")
         .with("path", path)
         .with("table", spark_uri(&self.root))
-        .with("version", self.table.state.version)
+        .with("version", self.state().version)
     }
 }
 
@@ -133,9 +135,9 @@ impl Table {
 pub struct TableOutline(Table);
 
 impl TableOutline {
-    pub(crate) fn open(session: &Session, root: &Location, at: TimeTravel) -> Result<TableOutline> {
-        let store = session.open(root)?;
-        session.runtime.block_on(Table::load(store, root, at, false)).map(TableOutline)
+    pub(crate) fn open(session: &Session, target: &Target, at: TimeTravel) -> Result<TableOutline> {
+        let store = session.open(&target.root)?;
+        session.runtime.block_on(Table::load(store, &target.root, target.format, at, false)).map(TableOutline)
     }
 
     /// The table, which seems to have no files.
@@ -148,8 +150,9 @@ impl TableOutline {
     /// # Errors
     /// As [`Session::open_table`].
     pub async fn with_files(&self) -> Result<Table> {
-        let at = TimeTravel::Version(self.0.table.state.version);
-        Table::load(self.0.store.clone(), &self.0.root, at, true).await
+        let Table { opened, store, root, .. } = &self.0;
+        let at = TimeTravel::Version(opened.state().version);
+        Table::load(store.clone(), root, Some(opened.format()), at, true).await
     }
 
     /// How many rows each partition has, without loading the files; `None`: only these tell.
@@ -157,6 +160,6 @@ impl TableOutline {
     /// # Errors
     /// Unavailable, Cancelled.
     pub async fn row_counts(&self) -> Result<Option<Vec<(PartitionTuple, PartitionRows)>>> {
-        lakesmith_delta::row_counts(&self.0.store, &self.0.root, &self.0.table).await
+        self.0.opened.row_counts(&self.0.store, &self.0.root).await
     }
 }

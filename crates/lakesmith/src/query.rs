@@ -105,7 +105,7 @@ impl Session {
             return Err(Error::unsupported("this build has no query engine, which explains how a table is read")
                 .class("UNSUPPORTED_FEATURE"));
         };
-        let root = self.target_of_text(table, false)?.root;
+        let target = self.target_of_text(table, false)?;
         let version = match at {
             TimeTravel::Latest => String::new(),
             TimeTravel::Version(version) => format!(" VERSION AS OF {version}"),
@@ -114,8 +114,12 @@ impl Session {
                 let instant = instant.map_err(|e| Error::usage("the time is out of range").caused_by(e))?;
                 format!(" TIMESTAMP AS OF '{instant}'")
             }
+            TimeTravel::Reference(name) => {
+                format!(" VERSION AS OF '{}'", name.replace('\\', "\\\\").replace('\'', "\\'"))
+            }
         };
-        let before = format!("SELECT * FROM delta.`{}`{version}", root.to_string().replace('`', "``"));
+        let (format, root) = (self.format(&target)?.prefix(), target.root.to_string());
+        let before = format!("SELECT * FROM {format}.`{}`{version}", root.replace('`', "``"));
         let before = if condition.is_some() { format!("{before} WHERE ") } else { before };
         let text = format!("{before}{}", condition.unwrap_or_default());
         let whole = Span { line: 1, column: 1, end_line: 1, end_column: 1, start: 0, end: text.len() };

@@ -8,7 +8,7 @@ use lakesmith_core::op::{self, Operation, Report};
 use lakesmith_core::predicate::Expr;
 use lakesmith_core::{Error, Result};
 use lakesmith_delta::CommitContext;
-use lakesmith_sql::Settings;
+use lakesmith_sql::{Settings, TableRef};
 use lakesmith_storage::{Cancel, Location, NoProgress, Progress, Store, StoreOptions, SystemWorld, World};
 
 use crate::catalog::Catalog;
@@ -172,20 +172,20 @@ impl Session {
         &self.options.cancel
     }
 
-    /// Opens one version of the table at `root` for reading.
+    /// Opens one version of a table for reading.
     ///
     /// # Errors
-    /// NotFound, Unsupported for a feature that can't be read, Corrupt, Unavailable.
-    pub fn open_table(&self, root: &Location, at: op::TimeTravel) -> Result<Table> {
-        Table::open(self, root, at)
+    /// NotFound, Unsupported for a feature that can't be read, Corrupt, Unavailable; as [`Session::resolve`].
+    pub fn open_table(&self, table: &TableRef, at: op::TimeTravel) -> Result<Table> {
+        Table::open(self, &self.target(table)?, at)
     }
 
-    /// Opens one version of the table at `root` without its files, which may be very many.
+    /// Opens one version of a table without its files, which may be very many.
     ///
     /// # Errors
     /// As [`Session::open_table`].
-    pub fn outline_table(&self, root: &Location, at: op::TimeTravel) -> Result<TableOutline> {
-        TableOutline::open(self, root, at)
+    pub fn outline_table(&self, table: &TableRef, at: op::TimeTravel) -> Result<TableOutline> {
+        TableOutline::open(self, &self.target(table)?, at)
     }
 
     /// What commits need; `timeout_ms` as the operation's own options have it, or else as `lakesmith.commitTimeout` does.

@@ -1,7 +1,10 @@
 //! Tables as people name them.
 
-use lakesmith_core::{Error, Result};
+use lakesmith_core::Result;
 use lakesmith_storage::Location;
+
+use crate::catalog::Target;
+use crate::format::Format;
 
 /// A local path in which `..` follows a link leads elsewhere than its text says: the system decides.
 pub(crate) fn location(text: &str) -> Result<Location> {
@@ -12,14 +15,13 @@ pub(crate) fn location(text: &str) -> Result<Location> {
     }
 }
 
-/// A path, a URL or ``delta.`path` ``.
-pub(crate) fn parse(text: &str) -> Result<Location> {
-    let trimmed = text.trim();
-    match trimmed.strip_prefix("delta.`").and_then(|rest| rest.strip_suffix('`')) {
-        Some(path) => location(&path.replace("``", "`")),
-        None if trimmed.starts_with("iceberg.`") => Err(Error::unsupported(
-            "Iceberg tables are not supported in this version; name a Delta table by its path or delta.`path`",
-        )),
-        None => location(text),
+/// A path, a URL, ``delta.`path` `` or ``iceberg.`path` ``.
+pub(crate) fn parse(text: &str) -> Result<Target> {
+    for (prefix, format) in [("delta.`", Format::Delta), ("iceberg.`", Format::Iceberg)] {
+        let quoted = text.trim().strip_prefix(prefix).and_then(|rest| rest.strip_suffix('`'));
+        if let Some(path) = quoted {
+            return Ok(Target::path(location(&path.replace("``", "`"))?).of(format));
+        }
     }
+    location(text).map(Target::path)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::table::{FileId, TableState};
 
 /// Which version of a table is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TimeTravel {
     /// The newest.
     #[default]
@@ -15,6 +15,8 @@ pub enum TimeTravel {
     Version(u64),
     /// The last version committed at or before this time, milliseconds since the epoch.
     Timestamp(i64),
+    /// The one that a branch or a tag names.
+    Reference(String),
 }
 
 /// Row of DESCRIBE DETAIL, columns in Spark's order.

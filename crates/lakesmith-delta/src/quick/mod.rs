@@ -115,13 +115,14 @@ async fn survey_by(
     if listing.files.commits.is_empty() && listing.files.checkpoints.is_empty() {
         return Err(not_a_table(root));
     }
-    let version = match options.at {
+    let version = match &options.at {
         TimeTravel::Latest => listing.files.latest(),
         TimeTravel::Version(version) => {
-            listing.files.check_version(version, root)?;
-            version
+            listing.files.check_version(*version, root)?;
+            *version
         }
-        TimeTravel::Timestamp(timestamp_ms) => load::version_at(store, root, timestamp_ms).await?,
+        TimeTravel::Timestamp(timestamp_ms) => load::version_at(store, root, *timestamp_ms).await?,
+        TimeTravel::Reference(name) => return Err(load::no_references(root, name)),
     };
     let reading =
         if direct { read_directly(store, root, &listing, version, options).await } else { Err(odd("not wanted")) };

@@ -13,7 +13,7 @@ use datafusion_datasource::PartitionedFile;
 use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselizer};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
-use lakesmith::table::{DeleteInfo, DeletionVector};
+use lakesmith::table::{DeletionVector, InputFile};
 use lakesmith::{Error, Location, Table};
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 
@@ -27,8 +27,8 @@ const RUN_BYTES: usize = 2 * size_of::<RowSelector>();
 /// The rows that a file lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Deleted {
-    /// Where they are told.
-    pub info: DeleteInfo,
+    /// The file, which says where they are told.
+    pub file: Arc<InputFile>,
     /// Rows that the file holds.
     pub rows: u64,
 }
@@ -54,7 +54,7 @@ impl Opening {
 
     /// Runs of the file's rows that are not deleted, and what they are charged.
     async fn live_rows(&self, deleted: &Deleted, file: &Location) -> Result<(RowSelection, MemoryReservation)> {
-        let read = self.table.deleted_rows(&deleted.info).await.map_err(|e| external(e.with("file", file)))?;
+        let read = self.table.deleted_rows(&deleted.file).await.map_err(|e| external(e.with("file", file)))?;
         let reservation = MemoryConsumer::new("rows that files lost").register(&self.pool);
         reservation.try_grow(runs(&read, deleted.rows).saturating_mul(RUN_BYTES))?;
         let live = live_rows(&read, deleted.rows).map_err(|e| external(e.with("path", file)))?;

@@ -85,11 +85,11 @@ impl Scan<'_> {
             version: None,
         };
         let mut part = PartitionedFile::new_from_meta(meta).with_partition_values(constants);
-        if let Some(info) = &input.deletes {
+        if input.deletes.is_some() || !input.delete_files.is_empty() {
             let rows = input.rows.ok_or_else(|| {
                 Error::corrupt("a file with deleted rows does not tell how many rows it has").with("path", &location)
             })?;
-            part = part.with_extension(Deleted { info: info.clone(), rows });
+            part = part.with_extension(Deleted { file: Arc::new(input), rows });
         }
         Ok(part.with_extension(FileLocation(location)))
     }

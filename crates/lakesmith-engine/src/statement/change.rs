@@ -81,10 +81,7 @@ pub(crate) struct Condition {
 pub(crate) fn table_ref(name: &ObjectName) -> TableRef {
     let parts: Vec<String> =
         name.0.iter().filter_map(|part| part.as_ident().map(|ident| ident.value.clone())).collect();
-    match parts.as_slice() {
-        [format, path] if format == "delta" => TableRef::Path(path.clone()),
-        _ => TableRef::Name(parts),
-    }
+    TableRef::of_parts(parts)
 }
 
 /// True if there is a query inside of the expression.

@@ -19,30 +19,11 @@ pub(super) const RELATION_PREFIX: &str = "__lakesmith_";
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Source {
     /// A table at a version.
-    Table(TableRefKey, At),
+    Table(TableRef, At),
     /// Files of a format at a path.
     Files(String, String),
     /// The files that a query reads.
     InputFiles(String),
-}
-
-/// A table's name or path.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum TableRefKey {
-    /// By path.
-    Path(String),
-    /// By name.
-    Name(Vec<String>),
-}
-
-impl TableRefKey {
-    /// For the session to resolve.
-    pub(crate) fn table_ref(&self) -> TableRef {
-        match self {
-            TableRefKey::Path(path) => TableRef::Path(path.clone()),
-            TableRefKey::Name(parts) => TableRef::Name(parts.clone()),
-        }
-    }
 }
 
 /// Which version.
@@ -54,6 +35,8 @@ pub(crate) enum At {
     Version(u64),
     /// By time, milliseconds since the epoch.
     Time(i64),
+    /// By the name of a branch or a tag.
+    Named(String),
 }
 
 impl At {
@@ -63,6 +46,7 @@ impl At {
             At::Latest => TimeTravel::Latest,
             At::Version(version) => TimeTravel::Version(*version),
             At::Time(ms) => TimeTravel::Timestamp(*ms),
+            At::Named(name) => TimeTravel::Reference(name.clone()),
         }
     }
 }
@@ -200,10 +184,13 @@ impl<'a> Relations<'a> {
                     _ if (self.is_table)(path)? => (path.clone(), at.unwrap_or(At::Latest)),
                     _ => travelled(path, at)?,
                 };
-                Source::Table(TableRefKey::Path(path), at)
+                Source::Table(TableRef::Path(path), at)
             }
             [format, path] if ["parquet", "csv", "json"].contains(&format.as_str()) => {
                 Source::Files(format.clone(), path.clone())
+            }
+            [_, _] if !matches!(TableRef::of_parts(parts.clone()), TableRef::Name(_)) => {
+                Source::Table(TableRef::of_parts(parts), at.unwrap_or(At::Latest))
             }
             _ => {
                 let (last, at) = travelled(&shown, at)?;
@@ -211,7 +198,7 @@ impl<'a> Relations<'a> {
                 if let Some(name) = parts.last_mut() {
                     *name = last;
                 }
-                Source::Table(TableRefKey::Name(parts), at)
+                Source::Table(TableRef::Name(parts), at)
             }
         };
         let unique = self.named(source);
@@ -227,7 +214,7 @@ impl<'a> Relations<'a> {
         match version {
             TableVersion::VersionAsOf(expr) => {
                 let text = literal(&expr).ok_or_else(|| wrong(expr.to_string()))?;
-                text.parse().map(At::Version).map_err(|_| wrong(text))
+                Ok(text.parse().map_or(At::Named(text), At::Version))
             }
             TableVersion::TimestampAsOf(expr) | TableVersion::ForSystemTimeAsOf(expr) => {
                 let text = literal(&expr).ok_or_else(|| wrong(expr.to_string()))?;

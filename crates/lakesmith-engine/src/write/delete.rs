@@ -29,8 +29,7 @@ pub(crate) fn delete(
     each: &mut dyn FnMut(QueryRows) -> Result<()>,
 ) -> Result<()> {
     let session = running.session;
-    let root = session.resolve(&table_ref(&delete.table))?;
-    let table = session.open_table(&root, TimeTravel::Latest)?;
+    let table = session.open_table(&table_ref(&delete.table), TimeTravel::Latest)?;
     let change = RowChange::of(session, &table)?;
     change.check_takes_deletes()?;
     let condition = delete.condition.as_ref();

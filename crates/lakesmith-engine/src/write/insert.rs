@@ -26,8 +26,7 @@ use crate::statement::{Files, Insert, RowsBefore, table_ref};
 /// Usage with Spark's classes for rows that the table does not take, conflicts, those of the query and of the storage.
 pub(crate) fn insert(running: Running<'_>, insert: &Insert) -> Result<()> {
     let Running { session, runtime, views, parsed } = running;
-    let root = session.resolve(&table_ref(&insert.table))?;
-    let table = session.open_table(&root, TimeTravel::Latest)?;
+    let table = session.open_table(&table_ref(&insert.table), TimeTravel::Latest)?;
     let mut change = RowChange::of(session, &table)?;
     let rules = change.rules();
     let mut source = (*insert.source).clone();
@@ -41,7 +40,7 @@ pub(crate) fn insert(running: Running<'_>, insert: &Insert) -> Result<()> {
     };
     let filled = fill(prepared.context(), &change, &rules, logical, &given, condition)?;
     let physical = prepared.physical(runtime, &filled.plan).map_err(in_insert)?;
-    let reads_itself = prepared.reads(&root);
+    let reads_itself = prepared.reads(table.root());
     let (physical, writers, spread) = laid_out(&change, physical, parsed.files)?;
     let task = prepared.context().task_ctx();
     let added = sink::write(runtime, &change, &physical, &task, (writers, spread), &filled.checks)?;

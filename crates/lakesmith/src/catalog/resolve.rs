@@ -10,6 +10,7 @@ use lakesmith_storage::Location;
 
 use super::names::{database_not_found, quoted, table_not_found};
 use super::{Catalog, CatalogTable, DEFAULT_CATALOG, Database, Warehouse};
+use crate::format::{Format, not_written};
 use crate::{Session, table_ref};
 
 /// A table's place, and its name if it was reached by one.
@@ -17,12 +18,30 @@ use crate::{Session, table_ref};
 pub(crate) struct Target {
     pub root: Location,
     pub name: Option<TableName>,
+    /// The format that was asked for; `None`: that of the table which lies there.
+    pub format: Option<Format>,
 }
 
 impl Target {
     /// A table that is named by its place.
     pub(crate) fn path(root: Location) -> Self {
-        Self { root, name: None }
+        Self { root, name: None, format: None }
+    }
+
+    /// The same place, whose table is of this format.
+    pub(crate) fn of(self, format: Format) -> Self {
+        Self { format: Some(format), ..self }
+    }
+
+    /// The same if tables of its format are written.
+    ///
+    /// # Errors
+    /// Unsupported.
+    pub(crate) fn written(self) -> Result<Self> {
+        match self.format {
+            Some(Format::Iceberg) => Err(not_written("this statement", &self.root)),
+            _ => Ok(self),
+        }
     }
 }
 
@@ -88,11 +107,12 @@ impl Session {
 
     pub(crate) fn target(&self, table: &TableRef) -> Result<Target> {
         match table {
-            TableRef::Path(path) => table_ref::location(path).map(Target::path),
+            TableRef::Path(path) => Ok(Target::path(table_ref::location(path)?).of(Format::Delta)),
+            TableRef::IcebergPath(path) => Ok(Target::path(table_ref::location(path)?).of(Format::Iceberg)),
             TableRef::Name(parts) => {
                 let named = self.named(parts)?;
                 match named.find()? {
-                    Some(found) => Ok(Target { name: Some(named.name_of(&found)), root: found.location }),
+                    Some(found) => Ok(Target { name: Some(named.name_of(&found)), root: found.location, format: None }),
                     None => Err(named.not_found()),
                 }
             }
@@ -109,7 +129,7 @@ impl Session {
             Some(parts) if !is_prefix_of_path(&parts) => self.target(&TableRef::Name(parts)).map_err(|error| {
                 if error.class_name() == "TABLE_OR_VIEW_NOT_FOUND" { error.with("no_such_path", text) } else { error }
             }),
-            _ => table_ref::parse(text).map(Target::path),
+            _ => table_ref::parse(text),
         }
     }
 

@@ -190,9 +190,9 @@ fn describe_database(session: &Session, parts: &[String], extended: bool) -> Res
 fn drop_table(session: &Session, table: &TableRef, if_exists: bool) -> Result<()> {
     let parts = match table {
         TableRef::Name(parts) => parts,
-        TableRef::Path(path) => {
+        TableRef::Path(path) | TableRef::IcebergPath(path) => {
             return Err(Error::unsupported(format!(
-                "DROP TABLE takes a table's name: delta.`{path}` belongs to no catalog, so nothing says that its files may \
+                "DROP TABLE takes a table's name: `{path}` belongs to no catalog, so nothing says that its files may \
                  be deleted; nothing was done. Delete the folder yourself if nobody needs it"
             ))
             .class("UNSUPPORTED_FEATURE")

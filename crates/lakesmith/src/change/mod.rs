@@ -56,8 +56,9 @@ impl<'s> RowChange<'s> {
     /// # Errors
     /// Unsupported if the table cannot be written, by the feature's name; Usage for a setting that cannot be read.
     pub fn of(session: &'s Session, table: &Table) -> Result<Self> {
-        lakesmith_delta::check_writable(table.delta())?;
-        Self::begin(session, table.store(), table.root(), Arc::clone(table.delta()), None)
+        let base = table.opened().delta().map_err(|e| e.with("path", table.root()))?;
+        lakesmith_delta::check_writable(base)?;
+        Self::begin(session, table.store(), table.root(), Arc::clone(base), None)
     }
 
     /// A change of the rows of `base`, together with which it becomes another table.

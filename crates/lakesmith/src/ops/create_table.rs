@@ -47,7 +47,8 @@ pub(crate) fn by_name(
 ) -> Result<Report> {
     let named = session.named(parts)?;
     let database = named.database()?;
-    let location = options.location.as_deref().map(table_ref::parse).transpose()?;
+    let location =
+        options.location.as_deref().map(|text| table_ref::parse(text).map(|target| target.root)).transpose()?;
     let found = named.find()?;
     if let (Some(found), Some(location)) = (&found, &location)
         && found.location != *location
@@ -63,7 +64,7 @@ pub(crate) fn by_name(
         Some(found) => found,
         None => named.catalog.place(database, &named.table, location)?,
     };
-    let target = Target { root: table.location.clone(), name: Some(named.name_of(&table)) };
+    let target = Target { name: Some(named.name_of(&table)), ..Target::path(table.location.clone()) };
     let store = session.open(&target.root)?;
     run::watched(&store, &target, "create table", || {
         let claim = || if is_there { Ok(()) } else { named.catalog.claim(database, &table) };
@@ -237,7 +238,7 @@ impl Creation<'_> {
 
 fn check_location(root: &Location, options: &CreateTable) -> Result<()> {
     match &options.location {
-        Some(location) if table_ref::parse(location)? != *root => Err(Error::usage(format!(
+        Some(location) if table_ref::parse(location)?.root != *root => Err(Error::usage(format!(
             "Creating path-based Delta table with a different location isn't supported. Identifier: delta.`{root}`, \
              Location: {location}"
         ))
@@ -269,8 +270,8 @@ impl Session {
     ) -> Result<()> {
         match table {
             TableRef::Name(parts) => by_name(self, parts, options, Some(write)).map(drop),
-            TableRef::Path(_) => {
-                let target = self.target(table)?;
+            TableRef::Path(_) | TableRef::IcebergPath(_) => {
+                let target = self.target(table)?.written()?;
                 let store = self.open(&target.root)?;
                 run::watched(&store, &target, "create table", || run(self, &store, &target.root, options, Some(write)))
                     .map(drop)

@@ -31,10 +31,10 @@ pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &R
 
 /// As Spark has it: what was not said is null.
 fn operation(options: &RestoreOptions) -> OperationInfo {
-    let (version, timestamp) = match options.to {
-        TimeTravel::Version(version) => (Some(version), None),
-        TimeTravel::Timestamp(time_ms) => (None, Some(spark_time(time_ms))),
-        TimeTravel::Latest => (None, None),
+    let (version, timestamp) = match &options.to {
+        TimeTravel::Version(version) => (Some(*version), None),
+        TimeTravel::Timestamp(time_ms) => (None, Some(spark_time(*time_ms))),
+        TimeTravel::Latest | TimeTravel::Reference(_) => (None, None),
     };
     OperationInfo {
         name: "RESTORE".into(),

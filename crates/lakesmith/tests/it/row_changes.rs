@@ -47,7 +47,7 @@ fn batch(change: &RowChange<'_>, ids: std::ops::Range<i64>) -> RecordBatch {
 }
 
 fn begin<'s>(session: &'s Session, table: &BuiltTable) -> Result<(RowChange<'s>, lakesmith::Table)> {
-    let opened = session.open_table(&table.root, TimeTravel::Latest)?;
+    let opened = session.open_table(&lakesmith::TableRef::Path(table.root.to_string()), TimeTravel::Latest)?;
     Ok((RowChange::of(session, &opened)?, opened))
 }
 
