@@ -74,7 +74,7 @@ mod tests {
             "restore delta.`/t` version as of '3'",
             "RESTORE delta.`/t` TO FOR SYSTEM_VERSION AS OF 3",
         ] {
-            assert_eq!(restored(text), at("/t", version), "{text}");
+            assert_eq!(restored(text), at("/t", version.clone()), "{text}");
         }
         assert_eq!(
             restored("RESTORE TABLE delta.`/t` TO TIMESTAMP AS OF '1970-01-02'"),

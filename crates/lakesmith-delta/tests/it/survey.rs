@@ -24,7 +24,7 @@ pub(crate) fn files(survey: &Survey) -> Vec<(Vec<Option<String>>, u64, u64)> {
 
 /// What both readers say of a version, checked to be the same.
 pub(crate) async fn both(store: &Store, root: &Location, at: TimeTravel) -> (Survey, Survey) {
-    let options = HealthOptions { at, ..HealthOptions::default() };
+    let options = HealthOptions { at: at.clone(), ..HealthOptions::default() };
     let direct = survey(store, root, &options, NOW_MS).await.unwrap();
     let kernel = survey_by_kernel(store, root, &options, NOW_MS).await.unwrap();
     assert_eq!(files(&direct), files(&kernel), "{root} {at:?}");
