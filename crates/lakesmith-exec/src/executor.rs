@@ -9,6 +9,7 @@ use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::{Cancel, Location, Store};
 
 use crate::control::RewriteControl;
+use crate::deletes::Deletes;
 use crate::rewrite::{TaskContext, rewrite};
 
 /// A task gets at least this much memory when the limit allows it.
@@ -49,7 +50,10 @@ impl LocalExecutor {
         done: &mut dyn FnMut(RewriteOutcome) -> Result<()>,
     ) -> Result<(), RunFailure> {
         let threads = self.threads(tasks.len());
-        let memory_bytes = self.control.memory_bytes / threads as u64;
+        let deletes_bytes = self.deletes_bytes(&tasks);
+        let memory_bytes = (self.control.memory_bytes - deletes_bytes) / threads as u64;
+        let (runtime, cancel) = (self.control.runtime.clone(), self.control.cancel.clone());
+        let deletes = Arc::new(Deletes::new(self.store.clone(), runtime, cancel, deletes_bytes));
         // What the tasks leave idle, one of them may use.
         let task_threads = (self.control.threads / threads).max(1);
         let stop = Cancel::default();
@@ -67,6 +71,7 @@ impl LocalExecutor {
                     control: self.control.clone(),
                     memory_bytes,
                     task_threads,
+                    deletes: Arc::clone(&deletes),
                 };
                 scope.spawn(move || worker.run(&sender));
             }
@@ -97,6 +102,12 @@ impl LocalExecutor {
         }
     }
 
+    /// The part of the memory that is kept for what delete files delete.
+    fn deletes_bytes(&self, tasks: &[RewriteTask]) -> u64 {
+        let has_any = tasks.iter().flat_map(|task| &task.inputs).any(|input| !input.delete_files.is_empty());
+        if has_any { self.control.memory_bytes / 4 } else { 0 }
+    }
+
     fn threads(&self, tasks: usize) -> usize {
         let by_memory = (self.control.memory_bytes / MIN_SHARE_BYTES).clamp(1, 1024) as usize;
         self.control.threads.min(by_memory).min(tasks).max(1)
@@ -112,6 +123,7 @@ struct Worker {
     control: RewriteControl,
     memory_bytes: u64,
     task_threads: usize,
+    deletes: Arc<Deletes>,
 }
 
 impl Worker {
@@ -125,6 +137,7 @@ impl Worker {
                 threads: self.task_threads,
                 stop: self.stop.clone(),
                 visible: Arc::default(),
+                deletes: Arc::clone(&self.deletes),
             };
             // A panic of a decoder on hostile bytes must not take the run down with its outputs unlisted.
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rewrite(&task, &context)));

@@ -13,6 +13,7 @@ use parquet::basic::Type as PhysicalType;
 use crate::adapt::{self, ColumnPlan};
 use crate::calendar;
 use crate::control::RewriteControl;
+use crate::deletes::Deletes;
 use crate::failure::{in_file, is_not_text, read_error};
 use crate::file_read::{FileReader, OpenFile};
 use crate::footer;
@@ -39,7 +40,7 @@ pub enum Depth {
 pub struct Inspected {
     /// Physical rows, deleted ones included.
     pub rows: u64,
-    /// Rows that the vector leaves, if rows were read.
+    /// Rows that are not deleted, if rows were read.
     pub live_rows: Option<u64>,
     /// What is known of the leaves that were asked for: over the live rows, or over all of them by the footer, which
     /// knows less. A count of nulls that is not known is `u64::MAX`.
@@ -71,7 +72,9 @@ pub fn inspect_files(
     each: &(dyn Fn(usize, Result<Inspected>) + Sync),
 ) -> Result<()> {
     let threads = control.threads.clamp(1, count.max(1));
-    let memory_bytes = control.memory_bytes / threads as u64;
+    let deletes_bytes = control.memory_bytes / 4;
+    let memory_bytes = (control.memory_bytes - deletes_bytes) / threads as u64;
+    let deletes = Deletes::new(store.clone(), control.runtime.clone(), control.cancel.clone(), deletes_bytes);
     let next = AtomicUsize::new(0);
     let work = || -> Result<()> {
         loop {
@@ -81,7 +84,7 @@ pub fn inspect_files(
             }
             control.cancel.check()?;
             let file = input(index)?;
-            match inspect(store, inspection, &file, memory_bytes, control) {
+            match inspect((store, &deletes), inspection, &file, memory_bytes, control) {
                 Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Cancelled) => {
                     // The others need not go on for nothing.
                     next.store(count, Ordering::Relaxed);
@@ -102,7 +105,7 @@ pub fn inspect_files(
 }
 
 fn inspect(
-    store: &Store,
+    store: (&Store, &Deletes),
     inspection: &Inspection,
     input: &InputFile,
     memory_bytes: u64,
@@ -118,6 +121,8 @@ fn inspect(
 /// One file that is looked at.
 struct Look<'a> {
     store: &'a Store,
+    deletes: &'a Deletes,
+    read: &'a ReadSpec,
     input: &'a InputFile,
     control: &'a RewriteControl,
     file: OpenFile,
@@ -129,7 +134,7 @@ struct Look<'a> {
 
 impl<'a> Look<'a> {
     fn at(
-        store: &'a Store,
+        (store, deletes): (&'a Store, &'a Deletes),
         inspection: &'a Inspection,
         input: &'a InputFile,
         control: &'a RewriteControl,
@@ -150,7 +155,8 @@ impl<'a> Look<'a> {
         let columns = adapt::plan(&target.data, target.schema.fields(), file.fields(), read.match_by_id)
             .map_err(|e| e.with("path", &input.location))?;
         let legacy = calendar::is_legacy(file.footer.metadata.file_metadata());
-        Ok(Self { store, input, control, file, target, columns, leaves: &inspection.leaves, legacy })
+        let read = &inspection.read;
+        Ok(Self { store, deletes, read, input, control, file, target, columns, leaves: &inspection.leaves, legacy })
     }
 
     fn look(&self, depth: Depth, memory_bytes: u64) -> Result<Inspected> {
@@ -175,17 +181,18 @@ impl<'a> Look<'a> {
     }
 
     fn row_leaves(&self, rows: u64, memory_bytes: u64) -> Result<(u64, Vec<LeafStats>)> {
-        let vector = match &self.input.deletes {
+        let deleted = match &self.input.deletes {
             Some(info) => {
                 Some(self.control.runtime.block_on(vector::load(self.store, info, rows, &self.input.location))?)
             }
             None => None,
         };
+        let deleted = self.deletes.with_vector(self.input, &self.file, self.read, deleted)?;
         let present = |leaf: &&Vec<String>| self.target.data.iter().any(|f| leaf.first() == Some(&f.physical));
         let leaves: Vec<Vec<String>> = self.leaves.iter().filter(present).cloned().collect();
         let mut collector = StatsCollector::new(&leaves, &self.target.schema)?;
         let roots: Vec<usize> = self.columns.iter().filter_map(|c| c.source).collect();
-        let live_of_all = rows - vector.as_ref().map_or(0, |v| v.cardinality());
+        let live_of_all = rows - deleted.as_ref().map_or(0, |v| v.cardinality());
         if roots.is_empty() || live_of_all == 0 {
             // Columns that a file lacks are null in every row.
             let null =
@@ -194,7 +201,7 @@ impl<'a> Look<'a> {
         }
         let batch_bytes = (memory_bytes / 16).clamp(256 << 10, 16 << 20);
         let mut reader = FileReader::new(&self.file, roots.clone(), memory_bytes / 8, batch_bytes);
-        let mut deleted = vector.as_ref().map(|v| v.iter().peekable());
+        let mut deleted = deleted.as_ref().map(|v| v.iter().peekable());
         let mut position = 0u64;
         while let Some(group) = reader.next_group()? {
             let mut batches = reader.decode(&group, roots.clone())?;

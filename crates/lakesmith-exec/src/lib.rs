@@ -4,6 +4,7 @@
 //! RewriteTask -> LocalExecutor -> rewrite: source -> file_read -> adapt -> tracking -> output -> RewriteOutcome
 //!                                          (ranges)  (batches)                          (upload, statistics)
 //!                                                 `-> merge (pages as they are) -> row_group ´
+//! rows that delete files delete:        deletes -> source, as those of a vector
 //! rows from elsewhere:                  new_file -> output -> WrittenFile
 //! with an order:                           order: sample -> runs (spilled) -> ranges -> output
 //! ```
@@ -17,6 +18,7 @@ mod column_adapter;
 mod constants;
 mod content_hash;
 mod control;
+mod deletes;
 mod dropped;
 mod encoding;
 mod executor;
@@ -47,6 +49,7 @@ mod vector;
 pub use column_adapter::{ColumnAdapter, check_calendar, is_legacy_calendar};
 pub use constants::value_at;
 pub use control::RewriteControl;
+pub use deletes::Deletes;
 pub use dropped::{dropped_column_in_footer, files_with_dropped_columns};
 pub use executor::{LocalExecutor, RunFailure};
 pub use inspect::{Depth, Inspected, Inspection, inspect_files};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lakesmith_core::table::{DeletionVector, InputFile};
+use lakesmith_core::table::{DeletionVector, InputFile, ReadSpec};
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::{Location, Store};
 use tokio::task::JoinHandle;
@@ -72,16 +72,18 @@ pub(crate) struct Opening<'a, T> {
 }
 
 impl<T> Opening<'_, T> {
-    /// Its footer and vector.
+    /// Its footer and its deleted rows, by its vector and by its delete files.
     ///
     /// # Errors
     /// NotFound, Corrupt and Unsupported name the file; those of the storage.
-    pub(crate) fn wait(self, strings: Strings) -> Result<(OpenFile, Option<DeletionVector>)> {
+    pub(crate) fn wait(self, strings: Strings, read: &ReadSpec) -> Result<(OpenFile, Option<DeletionVector>)> {
         let (footer, vector) = self.context.control.runtime.block_on(self.opening).map_err(|e| {
             Error::internal("opening an input was stopped").with("path", &self.input.location).caused_by(e)
         })??;
         let location = Location::from_canonical(&self.input.location)?;
-        Ok((OpenFile::new(self.context.handle(&location, self.input.size), footer, strings)?, vector))
+        let file = OpenFile::new(self.context.handle(&location, self.input.size), footer, strings)?;
+        let deleted = self.context.deletes.with_vector(self.input, &file, read, vector)?;
+        Ok((file, deleted))
     }
 }
 
@@ -94,16 +96,24 @@ impl<T> Drop for Opener<'_, T> {
 async fn open(store: Store, location: Location, input: InputFile, guess: u64) -> Result<Opened> {
     let footer = footer::read(&store, &location, input.size, guess).await?;
     let rows = footer.rows();
-    if input.rows.is_some_and(|expected| expected != rows) {
-        return Err(Error::corrupt(format!(
-            "the data file holds {rows} rows, the log says {}; one of them is wrong, so it is not rewritten",
-            input.rows.unwrap_or(0)
-        ))
-        .with("path", &input.location));
-    }
+    check_rows(&input, rows)?;
     let vector = match &input.deletes {
         Some(info) => Some(vector::load(&store, info, rows, &input.location).await?),
         None => None,
     };
     Ok((footer, vector))
+}
+
+/// Compares the rows of a footer with those of the log.
+///
+/// # Errors
+/// Corrupt if they differ.
+pub(crate) fn check_rows(input: &InputFile, rows: u64) -> Result<()> {
+    match input.rows {
+        Some(expected) if expected != rows => Err(Error::corrupt(format!(
+            "the data file holds {rows} rows, the log says {expected}; one of them is wrong, so it is not rewritten"
+        ))
+        .with("path", &input.location)),
+        _ => Ok(()),
+    }
 }

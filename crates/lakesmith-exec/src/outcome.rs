@@ -18,7 +18,7 @@ use crate::target::Strings;
 pub(crate) struct Done {
     /// Its outputs, in order.
     pub finished: Vec<FinishedFile>,
-    /// Live rows of its inputs: footer counts minus vector cardinalities.
+    /// Live rows of its inputs: footer counts minus deleted rows.
     pub rows_in: u64,
     /// Hash of these rows, if the task is to be verified.
     pub hash: u64,

@@ -1,6 +1,6 @@
 //! One task from inputs to checked outputs.
 //!
-//! The rows counted by the inputs' footers, less their vectors, must be the rows that the reopened outputs hold; else
+//! The rows counted by the inputs' footers, less their deleted ones, must be the rows that the reopened outputs hold; else
 //! nothing is returned.
 
 use std::borrow::Cow;
@@ -17,6 +17,7 @@ use lakesmith_storage::{Cancel, Location, Progress, Store};
 
 use crate::content_hash;
 use crate::control::RewriteControl;
+use crate::deletes::Deletes;
 use crate::failure::{in_file, is_not_text};
 use crate::file_plan::FilePlan;
 use crate::file_read::{FileReader, Group, OpenFile};
@@ -52,14 +53,19 @@ pub struct TaskContext {
     pub stop: Cancel,
     /// Outputs that became visible, for sweeping if the task fails.
     pub visible: Arc<Mutex<Vec<Location>>>,
+    /// What delete files delete, for all tasks of a run.
+    pub deletes: Arc<Deletes>,
 }
 
 impl TaskContext {
-    /// A context for one task that runs alone with all of the control's memory and threads.
+    /// A context for one task that runs alone with all of the control's memory and threads; its delete files may take a
+    /// quarter as much beside it.
     pub fn new(store: Store, control: RewriteControl) -> Self {
         let memory_bytes = control.memory_bytes;
         let threads = control.threads;
-        Self { store, control, memory_bytes, threads, stop: Cancel::default(), visible: Arc::default() }
+        let (runtime, cancel) = (control.runtime.clone(), control.cancel.clone());
+        let deletes = Arc::new(Deletes::new(store.clone(), runtime, cancel, memory_bytes / 4));
+        Self { store, control, memory_bytes, threads, stop: Cancel::default(), visible: Arc::default(), deletes }
     }
 
     /// The same context, watched by another.
@@ -186,7 +192,8 @@ fn attempt(
     while let Some(opening) = opener.next()? {
         context.check()?;
         let input = opening.input;
-        let copied = opening.wait(strings).and_then(|(file, vector)| rewriter.copy(input, &file, vector.as_ref()));
+        let opened = opening.wait(strings, &task.read);
+        let copied = opened.and_then(|(file, deleted)| rewriter.copy(input, &file, deleted.as_ref()));
         match copied {
             Err(error) if error.kind() == ErrorKind::Unsupported && !rewriter.has_rows_of(input) => {
                 rewriter.leave_out(input, &error);
@@ -249,9 +256,9 @@ impl Rewriter<'_> {
         self.left_out.push(LeftOut::new(input, error));
     }
 
-    fn copy(&mut self, input: &InputFile, file: &OpenFile, vector: Option<&DeletionVector>) -> Result<()> {
+    fn copy(&mut self, input: &InputFile, file: &OpenFile, deleted: Option<&DeletionVector>) -> Result<()> {
         let rows = file.footer.rows();
-        let live = rows - vector.map_or(0, DeletionVector::cardinality);
+        let live = rows - deleted.map_or(0, DeletionVector::cardinality);
         if live == 0 {
             self.context.control.progress.advance(input.size, 0);
             return Ok(());
@@ -262,7 +269,7 @@ impl Rewriter<'_> {
         let batch_bytes = (memory / 16).clamp(256 << 10, 16 << 20);
         let mut reader = FileReader::new(file, plan.roots(&|_| true), memory / 8, batch_bytes);
         let mut at = Place { input, file, plan: &plan, deleted: None, position: 0, first_live: 0, rows, advanced: 0 };
-        at.deleted = vector.map(|v| (Box::new(v.iter()) as Box<dyn Iterator<Item = u64>>).peekable());
+        at.deleted = deleted.map(|v| (Box::new(v.iter()) as Box<dyn Iterator<Item = u64>>).peekable());
         while let Some(group) = reader.next_group()? {
             self.context.check()?;
             let merged = self.merge(&mut at, &group)?;

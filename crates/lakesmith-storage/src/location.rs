@@ -36,6 +36,15 @@ pub(crate) enum Scheme {
     Azure,
 }
 
+/// What `%20` in a URI means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escapes {
+    /// A space.
+    Decoded,
+    /// Itself.
+    Literal,
+}
+
 impl Scheme {
     fn as_str(self) -> &'static str {
         match self {
@@ -72,7 +81,7 @@ impl Location {
         }
         match Self::split_scheme(user_text) {
             Some((scheme, rest)) if rest.starts_with("//") || scheme.eq_ignore_ascii_case("file") => {
-                Self::from_uri(scheme, rest, ErrorKind::Usage)
+                Self::from_uri(scheme, rest, ErrorKind::Usage, Escapes::Decoded)
             }
             _ => Self::from_local_path(LocalPath::new(user_text)),
         }
@@ -98,6 +107,21 @@ impl Location {
             }
         }
         Ok(Location { scheme: Scheme::File, authority: String::new(), key: segments.join("/") })
+    }
+
+    /// The object that a path names which is never percent-encoded: a URI (`file:/x`, `file:///x`, `s3a://bucket/x`) or
+    /// a path from the root of the local storage. Spellings of one object are equal.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for text that names no object, [`ErrorKind::Unsupported`] for an unknown scheme.
+    /// # Source
+    /// Hadoop's `Path` and Iceberg's `S3URI` take the text of Iceberg's metadata as it is.
+    pub fn from_unencoded(path: &str) -> Result<Location> {
+        match Self::split_scheme(path) {
+            Some((scheme, rest)) => Self::from_uri(scheme, rest, ErrorKind::Corrupt, Escapes::Literal),
+            None if path.starts_with('/') => Self::from_uri("file", path, ErrorKind::Corrupt, Escapes::Literal),
+            None => Err(Error::corrupt("a path of the table's metadata is not absolute").with("path", path)),
+        }
     }
 
     /// Reads the text that `Display` wrote.
@@ -137,7 +161,7 @@ impl Location {
     /// Delta protocol, "Add File and Remove File": `path` is a URI as specified by RFC 2396.
     pub fn resolve(&self, log_path: &str) -> Result<Location> {
         if let Some((scheme, rest)) = Self::split_scheme(log_path) {
-            return Self::from_uri(scheme, rest, ErrorKind::Corrupt);
+            return Self::from_uri(scheme, rest, ErrorKind::Corrupt, Escapes::Decoded);
         }
         let decoded = decode(log_path, ErrorKind::Corrupt)?;
         if decoded.trim_matches('/').is_empty() {
@@ -245,7 +269,7 @@ impl Location {
     }
 
     /// `rest` is everything after `scheme:`.
-    fn from_uri(scheme: &str, rest: &str, kind: ErrorKind) -> Result<Location> {
+    fn from_uri(scheme: &str, rest: &str, kind: ErrorKind, escapes: Escapes) -> Result<Location> {
         let shown = || encoding::redact(&format!("{scheme}:{rest}"));
         let Some(canonical) = Scheme::parse(scheme) else {
             let kind = if kind == ErrorKind::Corrupt { ErrorKind::Unsupported } else { kind };
@@ -260,7 +284,8 @@ impl Location {
             Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
             None => ("", rest),
         };
-        let path = if canonical == Scheme::File { path } else { without_secrets(path) };
+        let literal = escapes == Escapes::Literal;
+        let path = if canonical == Scheme::File || literal { path } else { without_secrets(path) };
         let authority = match canonical {
             Scheme::File if authority.is_empty() || authority.eq_ignore_ascii_case("localhost") => String::new(),
             Scheme::File => return Err(wrong("a file URL names another host; use file:///path")),
@@ -281,7 +306,8 @@ impl Location {
         if !authority.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._@:".contains(&b)) {
             return Err(wrong("the bucket or host holds a character that is not allowed there"));
         }
-        let key = normalize(&decode(path, kind)?).ok_or_else(|| wrong("the path climbs above its root"))?;
+        let decoded = if literal { path.to_owned() } else { decode(path, kind)? };
+        let key = normalize(&decoded).ok_or_else(|| wrong("the path climbs above its root"))?;
         let location = Location { scheme: canonical, authority, key };
         url::Url::parse(&format!("{}://{}/", canonical.as_str(), location.authority))
             .map_err(|e| wrong("the bucket or host is not valid").caused_by(e))?;

@@ -83,6 +83,24 @@ fn log_paths_resolve_to_what_is_on_the_storage() {
 }
 
 #[test]
+fn paths_that_are_never_encoded_are_taken_as_they_are() {
+    let cases = [
+        ("file:/t/a=b%2Fc/x y", "file:///t/a=b%2Fc/x y"),
+        ("file:///t/a%20b", "file:///t/a%20b"),
+        ("/t//a?versionId=1", "file:///t/a?versionId=1"),
+        ("s3a://bucket/t/%25", "s3://bucket/t/%25"),
+        ("s3n://bucket/t/x?X-Amz-Signature=1", "s3://bucket/t/x?X-Amz-Signature=1"),
+    ];
+    for (path, expected) in cases {
+        assert_eq!(Location::from_unencoded(path).unwrap(), Location::from_canonical(expected).unwrap(), "{path}");
+    }
+    let refused = [("t/a", ErrorKind::Corrupt), ("", ErrorKind::Corrupt), ("hdfs://n/t", ErrorKind::Unsupported)];
+    for (path, kind) in refused {
+        assert_eq!(Location::from_unencoded(path).unwrap_err().kind(), kind, "{path}");
+    }
+}
+
+#[test]
 fn a_log_path_that_leaves_the_table_is_not_below_it() {
     let root = location("/data/t");
     assert_eq!(root.resolve("../t_2/x").unwrap().relative_to(&root), None);

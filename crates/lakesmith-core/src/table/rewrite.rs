@@ -134,7 +134,7 @@ pub struct RewriteOutcome {
     pub outputs: Vec<WrittenFile>,
     /// Where each input row went, in output order; empty if the task gave the rows another order.
     pub row_map: Vec<RowMapSegment>,
-    /// Live rows of the inputs: footer counts minus vector cardinalities.
+    /// Live rows of the inputs: footer counts minus deleted rows.
     pub rows_in: u64,
     /// Rows in the outputs' footers.
     pub rows_out: u64,

@@ -60,6 +60,16 @@ impl DeletionVector {
         self.rows.extend(rows);
     }
 
+    /// Adds the positions of another vector.
+    pub fn merge(&mut self, other: &Self) {
+        self.rows |= &other.rows;
+    }
+
+    /// Bytes of [`DeletionVector::encode`], about what the vector takes in memory.
+    pub fn encoded_bytes(&self) -> usize {
+        4 + self.rows.serialized_size()
+    }
+
     /// Number of deleted rows.
     pub fn cardinality(&self) -> u64 {
         self.rows.len()

@@ -31,7 +31,7 @@ pub(crate) struct Opened<'a> {
     /// Its file.
     pub file: OpenFile,
     /// Rows to leave out.
-    pub vector: Option<DeletionVector>,
+    pub deleted: Option<DeletionVector>,
 }
 
 /// A batch of live rows, and possibly none.
@@ -51,7 +51,7 @@ pub(crate) struct LiveRows {
 impl Opened<'_> {
     /// Live rows before a position.
     pub(crate) fn live_before(&self, position: u64) -> u64 {
-        position - self.vector.as_ref().map_or(0, |v| v.rank(position))
+        position - self.deleted.as_ref().map_or(0, |v| v.rank(position))
     }
 
     /// Hands out the live rows of those row groups that are `wanted`, in order; returns how many the footer promises.
@@ -76,7 +76,7 @@ impl Opened<'_> {
             let end = position + group.rows;
             promised += self.live_before(end) - self.live_before(position);
             let mut deleted =
-                self.vector.as_ref().map(|v| v.iter().skip_while(|row| *row < starts[group.index]).peekable());
+                self.deleted.as_ref().map(|v| v.iter().skip_while(|row| *row < starts[group.index]).peekable());
             let mut batches = reader.decode(&group, plan.roots(columns.wanted))?;
             while let Some(batch) = batches.next_batch()? {
                 let read = batch.num_rows() as u64;

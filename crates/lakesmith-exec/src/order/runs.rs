@@ -63,7 +63,7 @@ impl Run {
 pub(crate) struct Runs {
     /// All runs, in the order in which their rows came in.
     pub runs: Vec<Run>,
-    /// Live rows of the inputs, by their footers and vectors.
+    /// Live rows of the inputs, by their footers, less the deleted ones.
     pub rows_in: u64,
     /// Their hash, if the task is to be verified.
     pub hash: u64,
@@ -164,8 +164,8 @@ impl RunPass<'_> {
             next = Some(number + 1);
             let mut begun = false;
             let read = opening
-                .wait(self.strings)
-                .and_then(|(file, vector)| reader.take(&Opened { input, file, vector }, number as u32, &mut begun));
+                .wait(self.strings, &self.columns.task.read)
+                .and_then(|(file, deleted)| reader.take(&Opened { input, file, deleted }, number as u32, &mut begun));
             match read {
                 Err(error) if error.kind() == ErrorKind::Unsupported && !begun => {
                     reader.advance(input.size, 0);

@@ -102,8 +102,8 @@ pub(crate) fn take(
         while let Some(opening) = opener.next()? {
             worker.check()?;
             let (input, wish) = (opening.input, opening.tag);
-            let taken = opening.wait(strings).and_then(|(file, vector)| {
-                let opened = Opened { input, file, vector };
+            let taken = opening.wait(strings, &columns.task.read).and_then(|(file, deleted)| {
+                let opened = Opened { input, file, deleted };
                 take_input(&opened, wish, per_probe, columns, keys, worker, budget, &collected)
             });
             match taken {

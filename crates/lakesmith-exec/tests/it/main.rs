@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot proceed should stop")]
 
 mod bench_table;
+mod delete_files;
 mod deletes;
 mod faults;
 mod fixtures;
