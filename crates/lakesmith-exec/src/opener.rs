@@ -111,7 +111,7 @@ async fn open(store: Store, location: Location, input: InputFile, guess: u64) ->
 pub(crate) fn check_rows(input: &InputFile, rows: u64) -> Result<()> {
     match input.rows {
         Some(expected) if expected != rows => Err(Error::corrupt(format!(
-            "the data file holds {rows} rows, the log says {expected}; one of them is wrong, so it is not rewritten"
+            "the data file holds {rows} rows, the log says {expected}; one of them is wrong, so it is not read"
         ))
         .with("path", &input.location)),
         _ => Ok(()),

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Room that there is always for a while.
+const ROOM_MIN: usize = 1 << 10;
+
 /// Bytes that are held, and how many may be.
 #[derive(Debug)]
 pub(super) struct Budget {
@@ -33,9 +36,9 @@ impl Budget {
         (self.limit - self.limit / 4).saturating_sub(self.held())
     }
 
-    /// Bytes that may be held for a while.
+    /// Bytes that may be held for a while: some keys, whatever the limit is.
     pub(super) fn room_for_a_while(&self) -> usize {
-        self.limit.saturating_sub(self.held()).max(self.limit / 4)
+        self.limit.saturating_sub(self.held()).max(self.limit / 4).max(ROOM_MIN)
     }
 
     /// Tells that something which took `before` bytes takes `after`.

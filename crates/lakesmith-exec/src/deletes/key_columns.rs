@@ -183,7 +183,15 @@ fn locate(field: &Field, file: &Fields, holder: Holder<'_>) -> Result<Option<Vec
     {
         return Ok(by_ids(file, id));
     }
-    let names = schema.and_then(|fields| names(fields, field.id?)).unwrap_or_else(|| vec![&field.physical]);
+    let names = match (schema, field.id) {
+        (Some(fields), Some(id)) if by_id => names(fields, id).ok_or_else(|| {
+            Error::unsupported(
+                "a delete file compares a column that left the table's schema, and the data file has no field ids by \
+                 which to find it; rewrite the data file with the engine that wrote the delete file",
+            )
+        })?,
+        _ => vec![field.physical.as_str()],
+    };
     let (mut level, mut indexes) = (file, Vec::with_capacity(names.len()));
     for (depth, name) in names.iter().enumerate() {
         let Some(index) = find_by_name(name, level)? else { return Ok(None) };

@@ -45,8 +45,8 @@ impl Reads {
             store,
             runtime,
             cancel,
-            window_bytes: (memory_bytes / 8).clamp(256 << 10, 32 << 20),
-            batch_bytes: (memory_bytes / 16).clamp(128 << 10, 4 << 20),
+            window_bytes: (memory_bytes / 16).clamp(256 << 10, 32 << 20),
+            batch_bytes: (memory_bytes / 32).clamp(128 << 10, 4 << 20),
             whole_bytes: (memory_bytes / 64).clamp(TAIL_BYTES, 4 << 20),
         }
     }

@@ -207,6 +207,56 @@ fn a_key_column_may_be_inside_of_structs() {
 }
 
 #[test]
+fn a_column_that_left_the_schema_is_found_by_its_id_alone() {
+    let folder = Folder::new();
+    let column = vec![field("n", 1, DataType::Long)];
+    let keys =
+        folder.delete_file("1.parquet", &batch(&[("n", Some(1), longs([4]))]), DeleteContent::Equality(column.clone()));
+    let with_ids =
+        folder.data("a.parquet", &batch(&[("n", Some(2), longs([4])), ("m", Some(1), longs([4]))]), vec![keys.clone()]);
+    assert_eq!(positions(&folder.deletes(1 << 20), &with_ids, &by_id(vec![])), [0]);
+    let without = folder.data("b.parquet", &batch(&[("n", None, longs([4]))]), vec![keys]);
+    assert_eq!(positions(&folder.deletes(1 << 20), &without, &by_id(column)), [0]);
+    let error = folder.deletes(1 << 20).positions(&without, &by_id(vec![])).unwrap_err();
+    assert_eq!((error.kind(), error.context_value("path")), (ErrorKind::Unsupported, Some(without.location.as_str())));
+}
+
+#[test]
+fn threads_share_what_one_of_them_has_read() {
+    let folder = Folder::new();
+    let column = vec![field("n", 1, DataType::Long)];
+    let mut files = Vec::new();
+    for i in 0..40 {
+        let keys = batch(&[("n", Some(1), longs([i, 7, i + 1_000]))]);
+        files.push(folder.delete_file(&format!("{i}.parquet"), &keys, DeleteContent::Equality(column.clone())));
+    }
+    let data = |i: usize| {
+        let rows = batch(&[("n", Some(1), longs(0..2_000))]);
+        folder.data(&format!("d{i}.parquet"), &rows, files[..=i].to_vec())
+    };
+    let inputs: Vec<InputFile> = (0..files.len()).map(data).collect();
+    let deletes = folder.deletes(64 << 20);
+    let read = by_id(column);
+    std::thread::scope(|scope| {
+        for start in 0..4 {
+            let (deletes, inputs, read) = (&deletes, &inputs, &read);
+            scope.spawn(move || {
+                for i in (0..inputs.len()).rev().skip(start).step_by(4) {
+                    let last = i as u64;
+                    let expected: std::collections::BTreeSet<u64> =
+                        (0..=last).chain([7]).chain((0..=last).map(|i| i + 1_000)).collect();
+                    assert_eq!(positions(deletes, &inputs[i], read), Vec::from_iter(expected));
+                }
+            });
+        }
+    });
+    for file in &files {
+        std::fs::remove_file(Location::from_canonical(&file.path).unwrap().local_path().unwrap()).unwrap();
+    }
+    assert_eq!(positions(&deletes, &inputs[0], &read), [0, 7, 1_000]);
+}
+
+#[test]
 fn what_cannot_be_told_is_an_error_that_names_the_file() {
     let folder = Folder::new();
     let plain = batch(&[("n", Some(1), longs(0..10))]);
