@@ -135,8 +135,16 @@ mod tests {
     fn codec_round_trips_beyond_32_bits() {
         let vector = DeletionVector::from_rows([0, 5, 65_536, u64::from(u32::MAX) + 7]);
         assert_eq!(DeletionVector::decode(&vector.encode()).ok(), Some(vector.clone()));
+        assert_eq!(vector.encoded_bytes(), vector.encode().len());
         assert_eq!(vector.rank(6), 2);
         assert_eq!(vector.rank(0), 0);
+    }
+
+    #[test]
+    fn merged_vectors_delete_what_each_of_them_does() {
+        let mut vector = DeletionVector::from_rows([1, 3]);
+        vector.merge(&DeletionVector::from_rows([3, u64::from(u32::MAX) + 7]));
+        assert_eq!(vector.iter().collect::<Vec<_>>(), [1, 3, u64::from(u32::MAX) + 7]);
     }
 
     #[test]

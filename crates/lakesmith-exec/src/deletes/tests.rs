@@ -2,7 +2,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
+    Array, ArrayRef, BinaryArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
 use lakesmith_core::ErrorKind;
@@ -183,6 +184,33 @@ fn keys_are_compared_by_the_columns_type() {
     let delete = folder.delete_file("1.parquet", &wide, DeleteContent::Equality(columns.clone()));
     let file = folder.data("narrow.parquet", &narrow, vec![delete]);
     assert_eq!(positions(&folder.deletes(1 << 20), &file, &by_id(columns)), [0, 2]);
+}
+
+#[test]
+fn older_types_of_a_column_are_widened_on_both_sides() {
+    let folder = Folder::new();
+    let decimal = |precision: u8, values: Vec<i128>| -> ArrayRef {
+        Arc::new(Decimal128Array::from(values).with_precision_and_scale(precision, 2).unwrap())
+    };
+    let days = |values: Vec<i32>| -> ArrayRef { Arc::new(Date32Array::from(values)) };
+    let micros = |values: Vec<i64>| -> ArrayRef { Arc::new(TimestampMicrosecondArray::from(values)) };
+    let text = |values: Vec<&str>| -> ArrayRef { Arc::new(StringArray::from(values)) };
+    let bytes = |values: Vec<&[u8]>| -> ArrayRef { Arc::new(BinaryArray::from_vec(values)) };
+    let cases = [
+        (DataType::Decimal { precision: 20, scale: 2 }, decimal(20, vec![150, -7]), decimal(9, vec![-7, 15, 150])),
+        (DataType::Decimal { precision: 20, scale: 2 }, decimal(9, vec![150, -7]), decimal(20, vec![-7, 15, 150])),
+        (DataType::TimestampNtz, micros(vec![-86_400_000_000, 0]), days(vec![-1, 1, 0])),
+        (DataType::TimestampNtz, days(vec![-1, 0]), micros(vec![-86_400_000_000, 1, 0])),
+        (DataType::String, text(vec!["ü", ""]), bytes(vec!["ü".as_bytes(), &[0xff], b""])),
+        (DataType::Binary, bytes(vec!["ü".as_bytes(), &[]]), text(vec!["ü", "u", ""])),
+    ];
+    for (data_type, keys, rows) in cases {
+        let column = vec![field("c", 1, data_type.clone())];
+        let content = DeleteContent::Equality(column.clone());
+        let delete = folder.delete_file("1.parquet", &batch(&[("c", Some(1), keys)]), content);
+        let file = folder.data("d.parquet", &batch(&[("c", Some(1), rows)]), vec![delete]);
+        assert_eq!(positions(&folder.deletes(1 << 20), &file, &by_id(column)), [0, 2], "{data_type:?}");
+    }
 }
 
 #[test]
