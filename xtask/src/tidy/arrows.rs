@@ -4,13 +4,24 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 /// Crate, and the crates of the workspace that it may use.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
     ("lakesmith-core", &[]),
     ("lakesmith-storage", &["lakesmith-core"]),
     ("lakesmith-delta", &["lakesmith-core", "lakesmith-storage"]),
+    ("lakesmith-iceberg", &["lakesmith-core", "lakesmith-storage"]),
     ("lakesmith-exec", &["lakesmith-core", "lakesmith-storage"]),
     ("lakesmith-sql", &["lakesmith-core"]),
-    ("lakesmith", &["lakesmith-core", "lakesmith-storage", "lakesmith-delta", "lakesmith-exec", "lakesmith-sql"]),
+    (
+        "lakesmith",
+        &[
+            "lakesmith-core",
+            "lakesmith-storage",
+            "lakesmith-delta",
+            "lakesmith-iceberg",
+            "lakesmith-exec",
+            "lakesmith-sql",
+        ],
+    ),
     ("lakesmith-engine", &["lakesmith", "lakesmith-exec"]),
     ("lakesmith-cli", &["lakesmith", "lakesmith-engine"]),
     ("lakesmith-testkit", &["lakesmith-core", "lakesmith-storage"]),
