@@ -81,7 +81,7 @@ pub use load::{Needs, load};
 pub use log_check::{LogCheck, check_checksum, check_log};
 pub use log_cleanup::{clean_log, plan_log_clean};
 pub use log_doubts::{check_hint_replaceable, check_undoubted};
-pub use log_files::has_commits_after;
+pub use log_files::{has_commits_after, is_table};
 pub use log_state::{DeltaTable, LogState};
 pub use partition_value::new_partition;
 pub use properties::{FileUse, NewConfiguration, validate_properties};

@@ -240,6 +240,18 @@ pub(crate) fn iso(ms: i64) -> Option<String> {
     Some(timestamp.strftime("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string())
 }
 
+/// True if a Delta table lies at `root`.
+///
+/// # Errors
+/// `Unavailable` from the storage.
+pub async fn is_table(store: &Store, root: &Location) -> Result<bool> {
+    let is_version = |path: &str| {
+        let digits = path.bytes().take_while(u8::is_ascii_digit).count();
+        digits == 20 && (path[digits..] == *".json" || path[digits..].starts_with(".checkpoint."))
+    };
+    store.holds_any(&root.join(LOG_FOLDER), is_version).await
+}
+
 /// A commit that is no longer readable as JSON, or a checksum of a commit that is gone, for the message of a load that
 /// failed.
 ///

@@ -15,13 +15,13 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::{Query as Ast, Statement};
 use futures::StreamExt as _;
 use lakesmith::op::TimeTravel;
-use lakesmith::{Error, ErrorKind, Location, QueryRows, Result, ScanReport, Session, Table, TableRef};
+use lakesmith::{Error, ErrorKind, HIDDEN_NAMES, Location, QueryRows, Result, ScanReport, Session, Table, TableRef};
 use tokio::runtime::Runtime;
 
 use crate::context::context;
 use crate::failure::translate;
 use crate::planner::{Tables, plan};
-use crate::read::{LakeTable, METADATA, ScanSummary, Summaries, Version};
+use crate::read::{LakeTable, ScanSummary, Summaries, Version, metadata_rows};
 use crate::statement::{
     Kind, OpenedColumns, Output, Parsed, Places, Relation, Relations, Source, View, mentions, name_outputs,
     only_counts, parse, settle_columns, translate_functions, type_literals,
@@ -65,7 +65,7 @@ impl Prepared {
         let mut relations = Relations::new(views, &Table::instant_ms, &is_table, &parsed.spelled);
         relations.find(query)?;
         let (found, mut spelled) = (relations.found, relations.spelled);
-        let hidden = mentions(query, METADATA).then_some(METADATA);
+        let hidden: Vec<&str> = HIDDEN_NAMES.into_iter().filter(|name| mentions(query, name)).collect();
         let only_counts = only_counts(query);
         name_outputs(query, &mut spelled);
         let mut output = Output { names: None, spellings: spelled.by_name() };
@@ -80,7 +80,7 @@ impl Prepared {
                 runtime,
                 views,
                 context: &prepared,
-                with_metadata: hidden.is_some(),
+                hidden: &hidden,
                 only_counts,
                 summaries: &summaries,
                 output: &mut output,
@@ -90,7 +90,7 @@ impl Prepared {
             tables.insert(relation.name.clone(), provider);
             columns.insert(relation.name.clone(), names);
         }
-        output.names = settle_columns(query, spelled, &columns, hidden)?;
+        output.names = settle_columns(query, spelled, &columns, &hidden)?;
         translate_functions(query)?;
         type_literals(query);
         let statement = Statement::Query(Box::new(query.clone()));
@@ -181,7 +181,8 @@ struct Opened<'a> {
     runtime: &'a Runtime,
     views: &'a HashMap<String, View>,
     context: &'a SessionContext,
-    with_metadata: bool,
+    /// Names of hidden columns that the query asks for.
+    hidden: &'a [&'static str],
     only_counts: bool,
     summaries: &'a Summaries,
     output: &'a mut Output,
@@ -196,6 +197,12 @@ impl Opened<'_> {
         Ok(match &relation.source {
             Source::Table(table, at) => {
                 let at: TimeTravel = at.time_travel();
+                if let Some(described) = self.session.metadata_table(table, &at)? {
+                    let fields = &described.schema.fields;
+                    spell(fields, &mut self.output.spellings);
+                    let names = fields.iter().map(|field| field.name.clone()).collect();
+                    return Ok((Arc::new(metadata_rows(described)?), names, None));
+                }
                 let missing = |error: Error| match (Table::is_missing(&error), table) {
                     (true, TableRef::Path(_)) => error.class("PATH_NOT_FOUND"),
                     (true, _) => error.class("TABLE_OR_VIEW_NOT_FOUND"),
@@ -210,7 +217,7 @@ impl Opened<'_> {
                 spell(fields, &mut self.output.spellings);
                 let names = fields.iter().map(|field| field.name.clone()).collect();
                 let newest = newest.then(|| (version.table().root().clone(), version.table().state().version));
-                (Arc::new(LakeTable::new(version, self.with_metadata, self.summaries.clone())?), names, newest)
+                (Arc::new(LakeTable::new(version, self.hidden, self.summaries.clone())?), names, newest)
             }
             Source::Files(format, path) => {
                 let (files, names) = self.runtime.block_on(files::open(self.session, self.context, format, path))?;

@@ -158,6 +158,11 @@ impl Primitive {
     }
 
     /// The type that planners see, and whether it says all that ours can't.
+    /// The type as Spark has it.
+    pub fn spark_type(&self) -> DataType {
+        self.data_type().0
+    }
+
     fn data_type(&self) -> (DataType, bool) {
         match self {
             Self::Boolean => (DataType::Boolean, true),

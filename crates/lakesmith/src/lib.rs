@@ -17,6 +17,8 @@ mod change;
 mod demo;
 mod drive;
 mod format;
+mod hidden;
+mod metadata_tables;
 mod open_table;
 mod ops;
 mod plan_file;
@@ -31,6 +33,8 @@ pub use catalog::{Catalog, CatalogTable, Database};
 pub use change::{Changed, Copied, Identity, Replaced, RowChange, RowCheck, RowRules, RowWriter, TextLength, Touched};
 pub use demo::{DemoOptions, DemoReport, demo};
 pub use drive::threads;
+pub use format::Format;
+pub use hidden::{HIDDEN_NAMES, HiddenColumn, RowFact};
 pub use lakesmith_core::{Error, ErrorKind, Result, layout, op, plan, predicate, table, units};
 pub use lakesmith_delta::PartitionRows;
 pub use lakesmith_sql::{

@@ -9,7 +9,9 @@ use lakesmith_core::table::{
 };
 use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_delta::PartitionRows;
-use lakesmith_storage::{Location, Store};
+use lakesmith_exec::Deletes;
+use lakesmith_storage::{Cancel, Location, Store};
+use tokio::runtime::Handle;
 
 use crate::Session;
 use crate::catalog::Target;
@@ -24,19 +26,34 @@ pub struct Table {
     root: Location,
     read: Arc<ReadSpec>,
     row_tracking: Option<RowTrackingColumns>,
+    io: Io,
+}
+
+/// What reading delete files needs of the session.
+#[derive(Debug, Clone)]
+struct Io {
+    runtime: Handle,
+    cancel: Cancel,
+}
+
+impl Io {
+    fn of(session: &Session) -> Self {
+        Self { runtime: session.runtime.handle().clone(), cancel: session.options.cancel.clone() }
+    }
 }
 
 impl Table {
     pub(crate) fn open(session: &Session, target: &Target, at: TimeTravel) -> Result<Table> {
         let store = session.open(&target.root)?;
-        session.runtime.block_on(Table::load(store, &target.root, target.format, at, true))
+        let io = Io::of(session);
+        session.runtime.block_on(Table::load(store, &target.root, target.format, at, true, io))
     }
 
-    async fn load(store: Store, root: &Location, format: Option<Format>, at: TimeTravel, files: bool) -> Result<Table> {
+    async fn load(store: Store, root: &Location, format: Option<Format>, at: TimeTravel, files: bool, io: Io) -> Result<Table> {
         let opened = Opened::load(&store, root, format, at, files).await?;
         let read = Arc::new(opened.read_spec()?);
         let row_tracking = opened.row_tracking()?;
-        Ok(Table { opened, store, root: root.clone(), read, row_tracking })
+        Ok(Table { opened, store, root: root.clone(), read, row_tracking, io })
     }
 
     pub(crate) fn opened(&self) -> &Opened {
@@ -97,6 +114,11 @@ impl Table {
         })
     }
 
+    /// Reads the files that delete rows of others, for a scan that holds about so many bytes of them.
+    pub fn deletes(&self, memory_bytes: u64) -> Deletes {
+        Deletes::new(self.store.clone(), self.io.runtime.clone(), self.io.cancel.clone(), memory_bytes)
+    }
+
     /// True if the error says that no table is where one was looked for.
     pub fn is_missing(error: &Error) -> bool {
         error.kind() == ErrorKind::NotFound && error.class_name() == "DELTA_MISSING_DELTA_TABLE"
@@ -137,7 +159,8 @@ pub struct TableOutline(Table);
 impl TableOutline {
     pub(crate) fn open(session: &Session, target: &Target, at: TimeTravel) -> Result<TableOutline> {
         let store = session.open(&target.root)?;
-        session.runtime.block_on(Table::load(store, &target.root, target.format, at, false)).map(TableOutline)
+        let io = Io::of(session);
+        session.runtime.block_on(Table::load(store, &target.root, target.format, at, false, io)).map(TableOutline)
     }
 
     /// The table, which seems to have no files.
@@ -150,9 +173,9 @@ impl TableOutline {
     /// # Errors
     /// As [`Session::open_table`].
     pub async fn with_files(&self) -> Result<Table> {
-        let Table { opened, store, root, .. } = &self.0;
+        let Table { opened, store, root, io, .. } = &self.0;
         let at = TimeTravel::Version(opened.state().version);
-        Table::load(store.clone(), root, Some(opened.format()), at, true).await
+        Table::load(store.clone(), root, Some(opened.format()), at, true, io.clone()).await
     }
 
     /// How many rows each partition has, without loading the files; `None`: only these tell.

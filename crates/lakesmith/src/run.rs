@@ -7,12 +7,20 @@ use lakesmith_core::op::{Operation, Report};
 use lakesmith_storage::Store;
 
 use crate::catalog::Target;
-use crate::{Session, ops};
+use crate::format::{Format, find, not_written};
+use crate::{Session, Table, ops};
 
 pub(crate) fn run(session: &Session, target: &Target, operation: Operation) -> Result<Report> {
     let store = session.open(&target.root)?;
     let name = operation.name();
-    watched(&store, target, name, || dispatch(session, &store, target, operation))
+    watched(&store, target, name, || dispatch(session, &store, target, operation).map_err(|error| {
+        let found = Table::is_missing(&error) && target.format.is_none();
+        let found = found.then(|| session.runtime.block_on(find(&store, &target.root)));
+        match found {
+            Some(Ok(Format::Iceberg)) => not_written(name, &target.root),
+            _ => error,
+        }
+    }))
 }
 
 /// Runs the operation `name` and logs what it cost.
@@ -40,12 +48,15 @@ pub(crate) fn watched(
 
 fn dispatch(session: &Session, store: &Store, target: &Target, operation: Operation) -> Result<Report> {
     let root = &target.root;
+    if target.format == Some(Format::Iceberg) && !is_read(&operation) {
+        return Err(not_written(operation.name(), root));
+    }
     match planned_only(operation) {
         Operation::Optimize(options) => ops::optimize::run(session, store, root, &options),
         Operation::Reorg(options) => ops::reorg::run(session, store, root, &options),
         Operation::Detail(at) => ops::describe::detail(session, store, target, at),
-        Operation::History(options) => ops::describe::history(session, store, root, options),
-        Operation::Files(at) => ops::describe::files(session, store, root, at),
+        Operation::History(options) => ops::describe::history(session, store, target, options),
+        Operation::Files(at) => ops::describe::files(session, store, target, at),
         Operation::ShowProperties(key) => ops::properties::show(session, store, target, key.as_deref()),
         Operation::AlterProperties(options) => ops::properties::alter(session, store, root, &options),
         Operation::AlterTable(options) => ops::alter_table::run(session, store, root, &options),
@@ -59,8 +70,24 @@ fn dispatch(session: &Session, store: &Store, target: &Target, operation: Operat
         Operation::Vacuum(options) => ops::vacuum::run(session, store, root, &options),
         Operation::Fsck(options) => ops::fsck::run(session, store, root, &options),
         Operation::Restore(options) => ops::restore::run(session, store, root, &options),
-        Operation::Health(options) => ops::health::run(session, store, root, &options),
+        Operation::Health(options) => ops::health::run(session, store, target, &options),
     }
+}
+
+/// True for operations that every format has.
+fn is_read(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Detail(_)
+            | Operation::History(_)
+            | Operation::Files(_)
+            | Operation::Health(_)
+            | Operation::ShowProperties(_)
+            | Operation::ShowColumns
+            | Operation::ShowCreate
+            | Operation::DescribeTable { .. }
+            | Operation::DescribeColumn(_)
+    )
 }
 
 /// A run that writes its plan to a file stops there.

@@ -191,7 +191,19 @@ fn facts(report: &HealthReport) -> Vec<(&'static str, String)> {
         CheckpointHint::Missing => ", no hint to it",
         CheckpointHint::Damaged | CheckpointHint::NamesMissing | CheckpointHint::BeyondLog => ", a wrong hint",
     };
-    let mut facts = vec![("log", format!("{checkpoint}{hint}; {}", sum(log.files)))];
+    let mut facts = match &report.snapshots {
+        Some(found) => vec![(
+            "snapshots",
+            format!(
+                "{}, {} may expire; {} of {}",
+                plural(found.snapshots, "snapshot"),
+                found.expirable,
+                plural(found.manifests.files, "manifest"),
+                format_bytes(found.manifests.bytes),
+            ),
+        )],
+        None => vec![("log", format!("{checkpoint}{hint}; {}", sum(log.files)))],
+    };
     if report.deletes.files > 0 {
         let deletes = &report.deletes;
         facts.push(("deletes", format!("{} in {}", plural(deletes.rows, "row"), plural(deletes.files, "file"))));

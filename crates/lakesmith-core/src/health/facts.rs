@@ -141,6 +141,39 @@ pub struct StorageFacts {
     pub outside_files: u64,
 }
 
+/// Snapshots, manifests and delete files of a table that keeps them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+pub struct SnapshotFacts {
+    /// Snapshots that can be read.
+    pub snapshots: u64,
+    /// Those among them that no branch and no tag keeps: too old, and more than must stay.
+    pub expirable: u64,
+    /// When the oldest was committed, milliseconds since the epoch.
+    pub oldest_ms: Option<i64>,
+    /// Branches and tags.
+    pub references: u64,
+    /// Manifests of the snapshot that was looked at, and their bytes.
+    pub manifests: CountAndBytes,
+    /// Size that writers merge manifests to, bytes.
+    pub manifest_target_bytes: u64,
+    /// Metadata files that the newest one names, itself counted.
+    pub metadata_files: u64,
+    /// True if writers delete old metadata files.
+    pub metadata_files_are_deleted: bool,
+    /// Delete files that name positions, and their bytes.
+    pub position_delete_files: CountAndBytes,
+    /// Delete files that name values, and their bytes.
+    pub equality_delete_files: CountAndBytes,
+    /// Rows in both.
+    pub delete_records: u64,
+    /// Data files that a delete file applies to.
+    pub files_with_deletes: u64,
+    /// Most delete files that apply to one data file.
+    pub most_deletes_of_a_file: u64,
+    /// Delete files that apply to no data file.
+    pub dangling_delete_files: u64,
+}
+
 /// How much files overlap in a key that the table is clustered by.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct KeyOverlap {
@@ -169,8 +202,12 @@ pub struct HealthFacts {
     pub layout: Vec<KeyOverlap>,
     /// The storage.
     pub storage: Option<StorageFacts>,
+    /// Snapshots; `None` for a table that has a log instead.
+    pub snapshots: Option<SnapshotFacts>,
     /// Last runs.
     pub maintenance: MaintenanceSummary,
+    /// True if no command of ours changes a table of this format.
+    pub read_only: bool,
     /// Why the table cannot be maintained: the reason, and the features that are at fault.
     pub blocked: Option<(String, Vec<String>)>,
     /// How the files were read.

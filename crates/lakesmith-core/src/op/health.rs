@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{FileSizes, TimeTravel};
 use crate::error::{Error, Result};
 pub use crate::health::{
-    CheckpointHint, Checksum, CountAndBytes, KeyOverlap, LogFacts, StatisticsFacts, StorageFacts, TombstoneFacts,
+    CheckpointHint, Checksum, CountAndBytes, KeyOverlap, LogFacts, SnapshotFacts, StatisticsFacts, StorageFacts, TombstoneFacts,
 };
 
 /// Options of the health check.
@@ -228,6 +228,9 @@ pub struct HealthReport {
     pub deletes: DeleteSummary,
     /// The log and its checkpoint.
     pub log: LogFacts,
+    /// Snapshots, manifests and delete files, of a table that keeps them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<SnapshotFacts>,
     /// Files that left the table and that the log still names; null if they could not be read.
     pub tombstones: Option<TombstoneFacts>,
     /// Statistics for skipping files.
@@ -241,7 +244,7 @@ pub struct HealthReport {
     pub maintenance: MaintenanceSummary,
     /// Table features in force.
     pub features: Vec<String>,
-    /// How the files were read: `checkpoint` by the direct reader, `kernel` by the general one.
+    /// How the files were read: `checkpoint` by the direct reader, `kernel` by the general one, `manifests`.
     pub source: &'static str,
 }
 

@@ -7,6 +7,7 @@ pub mod log_file;
 pub mod marks;
 pub mod partition;
 pub mod rewrite;
+pub mod rows;
 pub mod scalar;
 pub mod schema;
 pub mod stats;
@@ -24,6 +25,7 @@ pub use rewrite::{
     InputFile, LeftOut, ReadSpec, RewriteOutcome, RewriteTask, RowMapSegment, RowTrackingColumns, WriteSpec,
     WrittenFile,
 };
+pub use rows::{MetadataTable, Rows, Value};
 pub use scalar::Scalar;
 pub use schema::{DataType, Field, Schema};
 pub use stats::{ColumnBounds, FileStats, LeafStats};

@@ -209,6 +209,8 @@ async fn finish(
         maintenance,
         blocked,
         source: reading.source,
+        snapshots: None,
+        read_only: false,
     };
     Ok(Survey { table: reading.table, facts })
 }

@@ -11,7 +11,7 @@ use arrow::datatypes::{
 };
 use datafusion::datasource::table_schema::TableSchema;
 use lakesmith::table::{DataType, Field};
-use lakesmith::{Error, Result, Table};
+use lakesmith::{Error, HiddenColumn, Result, RowFact, Table};
 use lakesmith_exec::{primitive_type, variant_fields};
 use parquet::arrow::RowNumber;
 
@@ -34,8 +34,8 @@ pub(crate) struct Columns {
     pub data: Vec<Field>,
     /// Partition columns in the order of partition tuples, with their types in queries.
     pub partitions: Vec<FieldRef>,
-    /// True: a scan gives facts of files, too.
-    pub with_facts: bool,
+    /// Hidden columns that queries see after the others: with one of them, a scan gives facts of files, too.
+    pub hidden: Vec<HiddenColumn>,
     /// True: files are matched by field id.
     pub by_id: bool,
     /// Place in the scan of each column that queries see.
@@ -44,12 +44,18 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// The columns of `table`; `with_facts`: a scan can also give what it takes to tell of files and of rows in them.
+    /// The columns of `table`, with those of its hidden columns that are `wanted`.
     ///
     /// # Errors
     /// Unsupported for a type that cannot be read.
-    pub(crate) fn of(table: &Table, with_facts: bool) -> Result<Columns> {
+    pub(crate) fn of(table: &Table, wanted: &[&str]) -> Result<Columns> {
         let state = table.state();
+        // A column of the table hides one that would be made up.
+        let is_wanted = |column: &HiddenColumn| {
+            wanted.contains(&column.name.as_str()) && state.schema.field(&column.name).is_none()
+        };
+        let made_up: Vec<HiddenColumn> = table.hidden_columns().into_iter().filter(is_wanted).collect();
+        let with_facts = !made_up.is_empty();
         let read = table.read_spec();
         let mut data = read.schema.fields.clone();
         let mut file: Vec<ArrowField> = data.iter().map(arrow_field).collect::<Result<_>>()?;
@@ -76,7 +82,12 @@ impl Columns {
             .collect::<Result<_>>()?;
         let constants: Fields = {
             let facts = FACTS.iter().filter(|_| with_facts).map(file_facts::field);
-            partitions.iter().cloned().chain(facts).collect()
+            let of_files = made_up.iter().filter_map(|column| match &column.fact {
+                RowFact::OfFile(field) => Some(of_file(&column.name, field)),
+                _ => None,
+            });
+            let of_files = of_files.collect::<Result<Vec<_>>>()?;
+            partitions.iter().cloned().chain(facts).chain(of_files).collect()
         };
         let row_index = ArrowField::new(ROW_INDEX, ArrowType::Int64, true).with_extension_type(RowNumber);
         let scan = TableSchema::builder(Arc::new(ArrowSchema::new(file)))
@@ -96,7 +107,7 @@ impl Columns {
             scan,
             data,
             partitions,
-            with_facts,
+            hidden: made_up,
             by_id: read.match_by_id,
             places,
             by_name,
@@ -112,6 +123,15 @@ impl Columns {
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         self.by_name.get(name)
     }
+}
+
+/// The scan's column that holds what is the same for all rows of a file.
+pub(crate) fn constant(name: &str) -> String {
+    format!("__lakesmith_of_file{name}")
+}
+
+fn of_file(name: &str, field: &Field) -> Result<FieldRef> {
+    Ok(Arc::new(arrow_field(field)?.with_name(constant(name))))
 }
 
 fn hidden(table: &Table) -> Vec<(&'static str, String, Option<i32>)> {

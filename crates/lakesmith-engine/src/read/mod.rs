@@ -9,6 +9,7 @@ mod adapter;
 mod columns;
 mod file_facts;
 mod file_reader;
+mod metadata_rows;
 mod opening;
 mod provider;
 mod pruning;
@@ -20,6 +21,7 @@ mod summary;
 mod whole;
 
 pub(crate) use columns::{VARIANT, arrow_field};
-pub(crate) use provider::{LakeTable, METADATA, Version};
+pub(crate) use metadata_rows::metadata_rows;
+pub(crate) use provider::{LakeTable, Version};
 pub(crate) use scan::storage_url;
 pub(crate) use summary::{ScanSummary, Summaries};

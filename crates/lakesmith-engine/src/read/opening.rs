@@ -15,6 +15,7 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use lakesmith::table::{DeletionVector, InputFile};
 use lakesmith::{Error, Location, Table};
+use lakesmith_exec::Deletes;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 
 use super::file_reader::FileLocation;
@@ -36,6 +37,8 @@ pub(crate) struct Deleted {
 /// What it takes to open the files of a scan.
 pub(crate) struct Opening {
     pub table: Table,
+    /// What delete files delete, if there are any.
+    pub deletes: Option<Arc<Deletes>>,
     pub pool: Arc<dyn MemoryPool>,
     pub failure: FilterFailure,
 }
@@ -54,7 +57,14 @@ impl Opening {
 
     /// Runs of the file's rows that are not deleted, and what they are charged.
     async fn live_rows(&self, deleted: &Deleted, file: &Location) -> Result<(RowSelection, MemoryReservation)> {
-        let read = self.table.deleted_rows(&deleted.file).await.map_err(|e| external(e.with("file", file)))?;
+        let in_file = |e: Error| external(e.with("file", file));
+        let mut read = self.table.deleted_rows(&deleted.file).await.map_err(in_file)?;
+        if let Some(deletes) = self.deletes.clone().filter(|_| !deleted.file.delete_files.is_empty()) {
+            let (input, spec) = (Arc::clone(&deleted.file), Arc::clone(self.table.read_spec()));
+            let named = tokio::task::spawn_blocking(move || deletes.positions(&input, &spec)).await;
+            let named = named.map_err(|e| Error::internal("reading delete files failed unexpectedly").caused_by(e));
+            read.merge(&named.and_then(|named| named).map_err(in_file)?);
+        }
         let reservation = MemoryConsumer::new("rows that files lost").register(&self.pool);
         reservation.try_grow(runs(&read, deleted.rows).saturating_mul(RUN_BYTES))?;
         let live = live_rows(&read, deleted.rows).map_err(|e| external(e.with("path", file)))?;

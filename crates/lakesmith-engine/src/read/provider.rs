@@ -16,10 +16,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use lakesmith::table::{FileId, PartitionTuple};
-use lakesmith::{Location, PartitionRows, ScanReport, SkippedFiles, Table, TableOutline};
+use lakesmith::{HiddenColumn, Location, PartitionRows, RowFact, ScanReport, SkippedFiles, Table, TableOutline};
 use tokio::sync::OnceCell;
 
-use super::columns::{Columns, ROW_ID, ROW_INDEX, ROW_VERSION};
+use super::columns::{Columns, ROW_ID, ROW_INDEX, ROW_VERSION, arrow_field, constant};
 use super::file_facts::{FACTS, Fact};
 use super::pruning::{Filter, is_decided, partitions, prune};
 use super::scan::{Scan, live_count};
@@ -30,9 +30,6 @@ use crate::failure::external;
 
 /// Rows of a batch that holds no column.
 const BARE_BATCH_ROWS: usize = 65_536;
-
-/// Name of the column that holds facts of a row's file.
-pub(crate) const METADATA: &str = "_metadata";
 
 /// A version of a table as it was opened.
 #[derive(Debug)]
@@ -66,18 +63,21 @@ pub(crate) struct LakeTable {
 }
 
 impl LakeTable {
-    /// The table as queries see it; `with_metadata`: with the column `_metadata`.
+    /// The table as queries see it, with those of its hidden columns that are named.
     ///
     /// # Errors
     /// Unsupported for a type that cannot be read.
-    pub(crate) fn new(version: Version, with_metadata: bool, summaries: Summaries) -> lakesmith::Result<Self> {
-        let columns = Arc::new(Columns::of(version.table(), with_metadata)?);
-        let mut schema = Arc::clone(&columns.schema);
-        if with_metadata && schema.index_of(METADATA).is_err() {
-            let mut fields: Vec<Field> = schema.fields().iter().map(|f| f.as_ref().clone()).collect();
-            fields.push(Field::new(METADATA, DataType::Struct(metadata_fields(&columns)), false));
-            schema = Arc::new(Schema::new(fields));
-        }
+    pub(crate) fn new(version: Version, hidden: &[&str], summaries: Summaries) -> lakesmith::Result<Self> {
+        let columns = Arc::new(Columns::of(version.table(), hidden)?);
+        let shown = columns.schema.fields().iter().map(|f| f.as_ref().clone());
+        let hidden = columns.hidden.iter().map(|column| {
+            Ok(match &column.fact {
+                RowFact::File => Field::new(&column.name, DataType::Struct(metadata_fields(&columns)), false),
+                RowFact::Position | RowFact::Id | RowFact::Version => Field::new(&column.name, DataType::Int64, true),
+                RowFact::OfFile(field) => arrow_field(field)?,
+            })
+        });
+        let schema = Arc::new(Schema::new(shown.map(Ok).chain(hidden).collect::<lakesmith::Result<Vec<_>>>()?));
         Ok(Self { version, loaded: OnceCell::new(), columns, schema, summaries })
     }
 
@@ -136,9 +136,19 @@ impl LakeTable {
         match self.columns.schema.fields().get(index) {
             Some(field) if field.data_type().is_nested() => whole(column(field.name())),
             Some(field) => column(field.name()),
-            None => named_struct(
+            None => self.hidden(&self.columns.hidden[index - self.columns.schema.fields().len()]),
+        }
+    }
+
+    fn hidden(&self, hidden: &HiddenColumn) -> Expr {
+        match &hidden.fact {
+            RowFact::File => named_struct(
                 metadata_columns(&self.columns).into_iter().flat_map(|(name, expr)| [lit(name), expr]).collect(),
             ),
+            RowFact::Position => column(ROW_INDEX),
+            RowFact::Id => row_id(),
+            RowFact::Version => row_version(),
+            RowFact::OfFile(_) => column(&constant(&hidden.name)),
         }
     }
 }
@@ -166,13 +176,20 @@ fn or_else(first: Expr, second: Expr) -> Expr {
     Expr::Case(Case::new(None, when, Some(Box::new(second))))
 }
 
+fn row_id() -> Expr {
+    or_else(column(ROW_ID), column(&Fact::BaseRowId.column()) + column(ROW_INDEX))
+}
+
+fn row_version() -> Expr {
+    or_else(column(ROW_VERSION), column(&Fact::RowVersion.column()))
+}
+
 fn metadata_columns(columns: &Columns) -> Vec<(&'static str, Expr)> {
     let mut found: Vec<(&'static str, Expr)> = FACTS.iter().map(|fact| (fact.name(), column(&fact.column()))).collect();
     found.push(("row_index", column(ROW_INDEX)));
     if columns.scan.file_schema().index_of(ROW_ID).is_ok() {
-        let counted = column(&Fact::BaseRowId.column()) + column(ROW_INDEX);
-        found.push(("row_id", or_else(column(ROW_ID), counted)));
-        found.push(("row_commit_version", or_else(column(ROW_VERSION), column(&Fact::RowVersion.column()))));
+        found.push(("row_id", row_id()));
+        found.push(("row_commit_version", row_version()));
     }
     found
 }

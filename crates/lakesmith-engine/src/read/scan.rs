@@ -11,12 +11,13 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::physical_plan::ExecutionPlan;
 use lakesmith::table::{FileId, InputFile};
-use lakesmith::{Error, Location, Table};
+use lakesmith::{Error, Location, RowFact, Table};
 use object_store::ObjectMeta;
 
 use super::adapter::TableAdapter;
 use super::columns::Columns;
 use super::file_facts;
+use super::metadata_rows::value;
 use super::file_reader::FileLocation;
 use super::opening::Deleted;
 use super::scalars::partition_value;
@@ -74,8 +75,13 @@ impl Scan<'_> {
             let value = partition_value(file.partition.values.get(index), field);
             constants.push(value.map_err(|e| e.with("path", &location))?);
         }
-        if self.columns.with_facts {
+        if !self.columns.hidden.is_empty() {
             constants.extend(file_facts::values(&location, &file, &input));
+        }
+        for column in &self.columns.hidden {
+            if let RowFact::OfFile(field) = &column.fact {
+                constants.push(value(&self.table.file_value(&column.name, input.id), field)?);
+            }
         }
         let meta = ObjectMeta {
             location: self.table.store().path(&location)?,

@@ -12,7 +12,7 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::config::TableParquetOptions;
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource, ParquetSource};
 use datafusion::datasource::table_schema::TableSchema;
-use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr};
@@ -51,12 +51,23 @@ impl FilterFailure {
 /// What decoding columns costs that filters inside the reader must spare; see [`decoding`].
 const DECODING_SPARED: usize = 8;
 
+/// Bytes that a scan holds of what delete files delete, where nothing limits the memory.
+const DELETE_FILES_BYTES: u64 = 256 << 20;
+
 /// What decoding a column costs, in columns of a fixed width.
 fn decoding(data_type: &DataType) -> usize {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary => DECODING_SPARED,
         nested if nested.is_nested() => DECODING_SPARED,
         _ => 1,
+    }
+}
+
+/// Bytes that a scan may hold of what delete files delete.
+fn delete_files_bytes(pool: &dyn MemoryPool) -> u64 {
+    match pool.memory_limit() {
+        MemoryLimit::Finite(bytes) => bytes as u64 / 8,
+        MemoryLimit::Infinite | MemoryLimit::Unknown => DELETE_FILES_BYTES,
     }
 }
 
@@ -83,7 +94,9 @@ impl TableFiles {
             .with_parquet_file_reader_factory(Arc::new(FileReaders { table: table.clone(), text }))
             .with_reorder_filters(true)
             .with_bloom_filter_on_read(true);
-        Self { parquet: Arc::new(parquet), opening: Arc::new(Opening { table: table.clone(), pool, failure }) }
+        let some = !table.state().files.delete_files().is_empty();
+        let deletes = some.then(|| Arc::new(table.deletes(delete_files_bytes(pool.as_ref()))));
+        Self { parquet: Arc::new(parquet), opening: Arc::new(Opening { table: table.clone(), deletes, pool, failure }) }
     }
 
     fn with(&self, parquet: Arc<dyn FileSource>) -> Arc<dyn FileSource> {

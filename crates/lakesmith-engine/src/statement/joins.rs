@@ -15,7 +15,7 @@ use super::scope::{Column, OpenedColumns, Scope, Shown, called, kind, values_nam
 use super::spelling::Spelled;
 
 /// Settles the columns of joins in a query whose columns are named, and tells what its own columns are called.
-/// `hidden`: a column of opened relations that `*` leaves out.
+/// `hidden`: columns of opened relations that `*` leaves out.
 ///
 /// # Errors
 /// Usage for a join by columns that are not there.
@@ -23,7 +23,7 @@ pub(crate) fn settle_columns(
     query: &mut Query,
     spelled: Spelled,
     opened: &OpenedColumns,
-    hidden: Option<&'static str>,
+    hidden: &[&'static str],
 ) -> Result<Option<Vec<String>>> {
     let mut settling =
         Settling { scope: Scope { spelled, opened, ctes: Vec::new() }, hidden, visited: Vec::new(), unnamed: 0 };
@@ -36,7 +36,7 @@ pub(crate) fn settle_columns(
 
 struct Settling<'a> {
     scope: Scope<'a>,
-    hidden: Option<&'static str>,
+    hidden: &'a [&'static str],
     /// The WITH clauses of the queries that are being visited.
     visited: Vec<Option<With>>,
     /// Relations that got a name here.
@@ -130,11 +130,11 @@ impl Settling<'_> {
         if !select.projection.iter().any(is_star) {
             return Ok(());
         }
-        let hides = self.hidden.is_some() && select.from.iter().any(has_opened);
+        let hides = !self.hidden.is_empty() && select.from.iter().any(has_opened);
         let shown = if known { self.scope.select(select)? } else { None };
         let Some(shown) = shown else {
-            if let (true, Some(hidden)) = (hides, self.hidden) {
-                hide(select, hidden);
+            if hides {
+                hide(select, self.hidden);
             }
             return Ok(());
         };
@@ -319,14 +319,16 @@ fn constraint(join: &mut Join) -> Option<&mut JoinConstraint> {
     }
 }
 
-/// Lets `*` leave out a column, whatever the others are.
-fn hide(select: &mut Select, hidden: &str) {
+/// Lets `*` leave out columns, whatever the others are.
+fn hide(select: &mut Select, hidden: &[&'static str]) {
     for item in &mut select.projection {
         if let SelectItem::Wildcard(options) = item {
             let also = options.opt_except.take();
-            let rest = also.into_iter().flat_map(|e| std::iter::once(e.first_element).chain(e.additional_elements));
-            options.opt_except =
-                Some(ExceptSelectItem { first_element: Ident::new(hidden), additional_elements: rest.collect() });
+            let also = also.into_iter().flat_map(|e| std::iter::once(e.first_element).chain(e.additional_elements));
+            let mut all = hidden.iter().map(|name| Ident::new(*name)).chain(also);
+            options.opt_except = all
+                .next()
+                .map(|first_element| ExceptSelectItem { first_element, additional_elements: all.collect() });
         }
     }
 }

@@ -16,7 +16,6 @@ use serde_json::Value as Json;
 
 use super::Running;
 use crate::query::Prepared;
-use crate::read::METADATA;
 use crate::statement::{Delete, ELSEWHERE, Kind, doubtful_function, has_subquery, parse_at, table_ref};
 
 /// Runs the statement.
@@ -67,9 +66,9 @@ pub(super) fn rows_that_meet(
         .with("function", name));
     }
     let Running { session, runtime, views, parsed: statement } = running;
-    let text = format!("SELECT {METADATA}.file_path AS f, {METADATA}.row_index AS r FROM t WHERE true");
+    let text = "SELECT _metadata.file_path AS f, _metadata.row_index AS r FROM t WHERE true";
     // Its own names must not be taken for names of the statement, which are known by their places.
-    let parsed = parse_at(&text, ELSEWHERE)?;
+    let parsed = parse_at(text, ELSEWHERE)?;
     let Kind::Query(template) = &parsed.kind else { return Err(Error::internal("a query is none")) };
     let mut query: Ast = (**template).clone();
     let SetExpr::Select(select) = &mut *query.body else { return Err(Error::internal("a query is no SELECT")) };

@@ -5,15 +5,20 @@
 //!                                     └─ Warehouse: a folder that holds a folder for each database, and in it one a table
 //! ```
 
+mod declared;
 mod entry;
+mod folder;
 pub(crate) mod names;
 mod resolve;
 pub(crate) mod statements;
 mod warehouse;
 
-use lakesmith_core::Result;
+use lakesmith_core::{Error, Result};
 use lakesmith_storage::Location;
 
+use crate::format::Format;
+
+pub(crate) use folder::FolderCatalog;
 pub(crate) use resolve::Target;
 pub(crate) use warehouse::Warehouse;
 
@@ -42,9 +47,18 @@ pub struct CatalogTable {
     pub location: Location,
     /// True if it lies in its database's own folder and is deleted when it is dropped.
     pub managed: bool,
+    /// Its format, where the catalog knows it.
+    pub format: Option<Format>,
 }
 
-/// Knows tables by name. Names compare without regard to case. All methods block.
+/// A catalog is not written.
+fn read_only() -> Error {
+    Error::unsupported("this catalog is read only: its databases and tables are made and dropped by other engines")
+        .class("UNSUPPORTED_FEATURE.CATALOG_OPERATION")
+}
+
+/// Knows tables by name. Names compare without regard to case. All methods block. One that has no more than the methods
+/// without a body is read only.
 pub trait Catalog: Send + Sync {
     /// Names of all databases, sorted.
     ///
@@ -62,20 +76,26 @@ pub trait Catalog: Send + Sync {
     ///
     /// # Errors
     /// `Unavailable`.
-    fn create_database(&self, name: &str, comment: Option<&str>) -> Result<bool>;
+    fn create_database(&self, _name: &str, _comment: Option<&str>) -> Result<bool> {
+        Err(read_only())
+    }
 
     /// Something in the database's own place that is no table, so that the database can't be dropped; `None` if there is
     /// nothing.
     ///
     /// # Errors
     /// `Unavailable`.
-    fn stray(&self, database: &Database) -> Result<Option<String>>;
+    fn stray(&self, _database: &Database) -> Result<Option<String>> {
+        Ok(None)
+    }
 
     /// Removes a database that has no tables any more.
     ///
     /// # Errors
     /// Usage (`SCHEMA_NOT_EMPTY`) if it holds anything, `Unavailable`.
-    fn drop_database(&self, database: &Database) -> Result<()>;
+    fn drop_database(&self, _database: &Database) -> Result<()> {
+        Err(read_only())
+    }
 
     /// Names of the tables, sorted.
     ///
@@ -93,14 +113,18 @@ pub trait Catalog: Send + Sync {
     ///
     /// # Errors
     /// Usage if no table can have this name.
-    fn place(&self, database: &Database, name: &str, location: Option<Location>) -> Result<CatalogTable>;
+    fn place(&self, _database: &Database, _name: &str, _location: Option<Location>) -> Result<CatalogTable> {
+        Err(read_only())
+    }
 
     /// Gives the name to a table before its first version is written; of two who want it for different places one gets it.
     /// Again for the same place is no error, so that a creation that was interrupted can be finished.
     ///
     /// # Errors
     /// Usage (`TABLE_OR_VIEW_ALREADY_EXISTS`) if another table has the name, `Unavailable`.
-    fn claim(&self, database: &Database, table: &CatalogTable) -> Result<()>;
+    fn claim(&self, _database: &Database, _table: &CatalogTable) -> Result<()> {
+        Err(read_only())
+    }
 
     /// Takes back a name that was given to a table that is not there, as after a creation that was interrupted; false if
     /// nobody gave it.
@@ -115,12 +139,16 @@ pub trait Catalog: Send + Sync {
     ///
     /// # Errors
     /// As [`Catalog::drop_table`].
-    fn check_droppable(&self, database: &Database, table: &CatalogTable) -> Result<()>;
+    fn check_droppable(&self, _database: &Database, _table: &CatalogTable) -> Result<()> {
+        Err(read_only())
+    }
 
     /// Takes the name from a table, and deletes its files if it is managed.
     ///
     /// # Errors
     /// `Retention` if its folder holds another table, `Unsupported` if only another engine may drop it, `Unavailable` if
     /// something could not be deleted.
-    fn drop_table(&self, database: &Database, table: &CatalogTable) -> Result<()>;
+    fn drop_table(&self, _database: &Database, _table: &CatalogTable) -> Result<()> {
+        Err(read_only())
+    }
 }

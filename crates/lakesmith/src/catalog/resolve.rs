@@ -9,7 +9,7 @@ use lakesmith_sql::{TableRef, parse_table_name};
 use lakesmith_storage::Location;
 
 use super::names::{database_not_found, quoted, table_not_found};
-use super::{Catalog, CatalogTable, DEFAULT_CATALOG, Database, Warehouse};
+use super::{Catalog, CatalogTable, DEFAULT_CATALOG, Database, Warehouse, declared};
 use crate::format::{Format, not_written};
 use crate::{Session, table_ref};
 
@@ -112,7 +112,7 @@ impl Session {
             TableRef::Name(parts) => {
                 let named = self.named(parts)?;
                 match named.find()? {
-                    Some(found) => Ok(Target { name: Some(named.name_of(&found)), root: found.location, format: None }),
+                    Some(found) => Ok(Target { name: Some(named.name_of(&found)), root: found.location, format: found.format }),
                     None => Err(named.not_found()),
                 }
             }
@@ -151,6 +151,12 @@ impl Session {
             [] => Ok((self.current.catalog.clone(), self.current.database.clone())),
             [database] => Ok((self.current.catalog.clone(), database.clone())),
             [catalog, database] if self.is_catalog(catalog) => Ok((catalog.to_lowercase(), database.clone())),
+            // The warehouse has one level of databases, other catalogs may have more.
+            [catalog, levels @ ..]
+                if self.is_catalog(catalog) && !levels.is_empty() && !catalog.eq_ignore_ascii_case(DEFAULT_CATALOG) =>
+            {
+                Ok((catalog.to_lowercase(), levels.join(".")))
+            }
             _ => Err(Error::usage(format!(
                 "{} requires a single-part namespace, but got {}; there are the catalogs {}",
                 self.current.catalog,
@@ -167,7 +173,8 @@ impl Session {
     }
 
     fn catalog_names(&self) -> Vec<String> {
-        self.options.catalogs.keys().cloned().chain([DEFAULT_CATALOG.to_owned()]).collect()
+        let declared = declared::names(&self.settings);
+        self.options.catalogs.keys().cloned().chain(declared).chain([DEFAULT_CATALOG.to_owned()]).collect()
     }
 
     /// A catalog by name; the warehouse's under Spark's name for its own.
@@ -178,6 +185,9 @@ impl Session {
         let other = self.options.catalogs.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         if let Some((_, catalog)) = other {
             return Ok(Arc::clone(catalog));
+        }
+        if let Some(catalog) = declared::catalog(self, name)? {
+            return Ok(catalog);
         }
         let root = table_ref::location(&self.settings.warehouse().location)?;
         let store = self.open(&root)?;

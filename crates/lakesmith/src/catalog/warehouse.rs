@@ -29,6 +29,7 @@ use super::entry::{
 };
 use super::names::{check_new, not_empty, table_exists};
 use super::{Catalog, CatalogTable, DEFAULT_DATABASE, Database};
+use crate::format::{Format, not_written};
 
 /// What Spark adds to a database's name to get its folder's.
 const FOLDER_SUFFIX: &str = ".db";
@@ -49,11 +50,15 @@ impl Warehouse {
     }
 
     async fn is_table(&self, folder: &Location) -> Result<bool> {
-        let is_version = |path: &str| {
-            let digits = path.bytes().take_while(u8::is_ascii_digit).count();
-            digits == 20 && (path[digits..] == *".json" || path[digits..].starts_with(".checkpoint."))
-        };
-        self.store.holds_any(&folder.join("_delta_log"), is_version).await
+        Ok(self.format(folder).await?.is_some())
+    }
+
+    /// The format of the table in a folder, if there is one.
+    async fn format(&self, folder: &Location) -> Result<Option<Format>> {
+        if lakesmith_delta::is_table(&self.store, folder).await? {
+            return Ok(Some(Format::Delta));
+        }
+        Ok(lakesmith_iceberg::is_table(&self.store, folder).await?.then_some(Format::Iceberg))
     }
 
     /// The folders in `parent` that are tables, or those that are not, without hidden ones.
@@ -111,14 +116,17 @@ impl Warehouse {
             && let Some(elsewhere) = read_table(&bytes, &place)?.location
         {
             let location = Location::from_canonical(&elsewhere).map_err(|e| e.with("entry", &place))?;
-            return Ok(Some(CatalogTable { name, location, managed: false }));
+            return Ok(Some(CatalogTable { name, location, managed: false, format: None }));
         }
         let children = self.store.children(&database.location).await?;
         // A link to a folder is in no listing.
         let folder = spelled(&children.folders, &name)?.unwrap_or(&name);
         let location = database.location.join(folder);
-        let is_own = !name.ends_with(FOLDER_SUFFIX) && self.is_table(&location).await?;
-        Ok(is_own.then_some(CatalogTable { name, location, managed: true }))
+        if name.ends_with(FOLDER_SUFFIX) {
+            return Ok(None);
+        }
+        let format = self.format(&location).await?;
+        Ok(format.map(|format| CatalogTable { name, location, managed: true, format: Some(format) }))
     }
 
     async fn read(&self, place: &Location) -> Result<Option<bytes::Bytes>> {
@@ -131,6 +139,9 @@ impl Warehouse {
 
     /// What goes with a table besides its name; `None`: nothing.
     async fn drop_plan(&self, database: &Database, table: &CatalogTable) -> Result<Option<SweepPlan>> {
+        if table.format == Some(Format::Iceberg) {
+            return Err(not_written("DROP TABLE", &table.location));
+        }
         if !table.managed {
             self.check_outside(&table.location)?;
             return Ok(None);
@@ -196,7 +207,7 @@ fn followed(location: &Location) -> Location {
 }
 
 /// The name in this spelling, or the only one that differs in case.
-fn spelled<'a>(names: &'a [String], wanted: &str) -> Result<Option<&'a String>> {
+pub(super) fn spelled<'a>(names: &'a [String], wanted: &str) -> Result<Option<&'a String>> {
     if let Some(exact) = names.iter().find(|name| *name == wanted) {
         return Ok(Some(exact));
     }
@@ -312,7 +323,7 @@ impl Catalog for Warehouse {
         }
         let managed = location.is_none();
         let location = location.unwrap_or_else(|| database.location.join(&name));
-        Ok(CatalogTable { name, location, managed })
+        Ok(CatalogTable { name, location, managed, format: None })
     }
 
     fn claim(&self, database: &Database, table: &CatalogTable) -> Result<()> {

@@ -56,7 +56,7 @@ impl<'s> RowChange<'s> {
     /// # Errors
     /// Unsupported if the table cannot be written, by the feature's name; Usage for a setting that cannot be read.
     pub fn of(session: &'s Session, table: &Table) -> Result<Self> {
-        let base = table.opened().delta().map_err(|e| e.with("path", table.root()))?;
+        let base = table.opened().delta("this statement", table.root())?;
         lakesmith_delta::check_writable(base)?;
         Self::begin(session, table.store(), table.root(), Arc::clone(base), None)
     }

@@ -1,20 +1,23 @@
 //! DESCRIBE DETAIL, DESCRIBE HISTORY and the list of files.
 
+use std::sync::Arc;
+
 use lakesmith_core::Result;
 use lakesmith_core::op::{DetailReport, FilesReport, HistoryOptions, Report, TimeTravel};
 use lakesmith_core::plan::keys::reference_name;
 use lakesmith_storage::{Location, Store};
 
-use super::{iso, load};
+use super::iso;
 use crate::Session;
 use crate::catalog::Target;
+use crate::format::Opened;
 
 pub(crate) fn detail(session: &Session, store: &Store, target: &Target, at: TimeTravel) -> Result<Report> {
     let root = &target.root;
-    let table = load(session, store, root, at, true)?;
-    let state = &table.state;
+    let table = Opened::open(session, store, target, at, true)?;
+    let state = table.state();
     Ok(Report::Detail(Box::new(DetailReport {
-        format: "delta".into(),
+        format: table.format().prefix().into(),
         id: state.id.clone(),
         name: target.name.as_ref().map(ToString::to_string).or_else(|| state.name.clone()),
         description: state.description.clone(),
@@ -43,14 +46,11 @@ pub(crate) fn spark_uri(root: &Location) -> String {
     }
 }
 
-pub(crate) fn history(session: &Session, store: &Store, root: &Location, options: HistoryOptions) -> Result<Report> {
-    session
-        .runtime
-        .block_on(lakesmith_delta::history(store, root, options, &session.options.cancel))
-        .map(Report::History)
+pub(crate) fn history(session: &Session, store: &Store, target: &Target, options: HistoryOptions) -> Result<Report> {
+    session.runtime.block_on(Opened::history(store, target, options, &session.options.cancel)).map(Report::History)
 }
 
-pub(crate) fn files(session: &Session, store: &Store, root: &Location, at: TimeTravel) -> Result<Report> {
-    let table = load(session, store, root, at, true)?;
-    Ok(Report::Files(FilesReport::new(table.state, iso)))
+pub(crate) fn files(session: &Session, store: &Store, target: &Target, at: TimeTravel) -> Result<Report> {
+    let table = Opened::open(session, store, target, at, true)?;
+    Ok(Report::Files(FilesReport::new(Arc::clone(table.state()), iso)))
 }

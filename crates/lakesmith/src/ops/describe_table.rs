@@ -5,15 +5,15 @@
 
 use lakesmith_core::op::{Report, TextRows, TimeTravel};
 use lakesmith_core::plan::keys::reference_name;
-use lakesmith_core::table::{Field, TableState};
+use lakesmith_core::table::Field;
 use lakesmith_core::{Error, Result};
-use lakesmith_delta::DeltaTable;
 use lakesmith_storage::Store;
 
 use super::describe::spark_uri;
-use super::{json_text, load, properties};
+use super::json_text;
 use crate::Session;
 use crate::catalog::Target;
+use crate::format::Opened;
 
 const DESCRIPTION: [&str; 3] = ["col_name", "data_type", "comment"];
 /// Properties that a table gets by itself: CREATE TABLE would refuse them, or give others.
@@ -27,20 +27,20 @@ const OWN_PROPERTIES: [&str; 6] = [
 ];
 const CONSTRAINTS: &str = "delta.constraints.";
 
-fn open(session: &Session, store: &Store, target: &Target) -> Result<DeltaTable> {
-    load(session, store, &target.root, TimeTravel::Latest, false)
+fn open(session: &Session, store: &Store, target: &Target) -> Result<Opened> {
+    Opened::open(session, store, target, TimeTravel::Latest, false)
 }
 
 pub(crate) fn columns(session: &Session, store: &Store, target: &Target) -> Result<Report> {
     let table = open(session, store, target)?;
     let mut rows = TextRows::new(&["col_name"]);
-    table.state.schema.fields.iter().for_each(|field| rows.push(&[&field.name]));
+    table.state().schema.fields.iter().for_each(|field| rows.push(&[&field.name]));
     Ok(Report::Rows(rows))
 }
 
 pub(crate) fn column(session: &Session, store: &Store, target: &Target, name: &str) -> Result<Report> {
     let table = open(session, store, target)?;
-    let schema = &table.state.schema;
+    let schema = &table.state().schema;
     let field = schema.field(name).ok_or_else(|| {
         let names: Vec<&str> = schema.fields.iter().map(|f| f.name.as_str()).collect();
         Error::usage(format!("a column with name `{name}` cannot be resolved; there are {}", names.join(", ")))
@@ -56,15 +56,10 @@ pub(crate) fn column(session: &Session, store: &Store, target: &Target, name: &s
 
 pub(crate) fn table(session: &Session, store: &Store, target: &Target, extended: bool) -> Result<Report> {
     let table = open(session, store, target)?;
-    let state = &table.state;
+    let state = table.state();
     let mut rows = TextRows::new(&DESCRIPTION);
     state.schema.fields.iter().for_each(|field| push_column(&mut rows, field));
-    if !state.partition_columns.is_empty() {
-        rows.push(&["# Partition Information", "", ""]);
-        rows.push(&["# col_name", "data_type", "comment"]);
-        let partitions = state.partition_columns.iter().filter_map(|name| state.schema.field(name));
-        partitions.for_each(|field| push_column(&mut rows, field));
-    }
+    push_partitioning(&mut rows, &table);
     if extended {
         push_details(&mut rows, &table, target);
         for field in &state.schema.fields {
@@ -78,20 +73,39 @@ pub(crate) fn table(session: &Session, store: &Store, target: &Target, extended:
     Ok(Report::Rows(rows))
 }
 
+/// Columns that partition the table, or what is made of them.
+fn push_partitioning(rows: &mut TextRows, table: &Opened) {
+    let (state, parts) = (table.state(), table.partitioning());
+    let plain = |part: &String| state.schema.fields.iter().find(|f| reference_name(std::slice::from_ref(&f.name)) == *part);
+    let columns: Option<Vec<&Field>> = parts.iter().map(plain).collect();
+    match columns {
+        _ if parts.is_empty() => {}
+        Some(columns) => {
+            rows.push(&["# Partition Information", "", ""]);
+            rows.push(&["# col_name", "data_type", "comment"]);
+            columns.into_iter().for_each(|field| push_column(rows, field));
+        }
+        None => {
+            rows.push(&["# Partitioning", "", ""]);
+            parts.iter().enumerate().for_each(|(place, part)| rows.push(&[&format!("Part {place}"), part, ""]));
+        }
+    }
+}
+
 fn push_column(rows: &mut TextRows, field: &Field) {
     let comment = text_of(field, "comment");
     rows.rows.push(vec![Some(field.name.clone()), Some(field.data_type.simple_string()), comment]);
 }
 
-fn push_details(rows: &mut TextRows, table: &DeltaTable, target: &Target) {
-    let state = &table.state;
+fn push_details(rows: &mut TextRows, table: &Opened, target: &Target) {
+    let (state, format) = (table.state(), table.format().prefix());
     rows.push(&["", "", ""]);
     rows.push(&["# Detailed Table Information", "", ""]);
     let uri = spark_uri(&target.root);
     // Spark calls a table without a name managed, and shows its path as it was given.
     let (name, kind, location) = match &target.name {
         Some(name) => (name.to_string(), if name.managed { "MANAGED" } else { "EXTERNAL" }, uri),
-        None => (format!("delta.`{uri}`"), "MANAGED", uri.strip_prefix("file:").unwrap_or(&uri).to_owned()),
+        None => (format!("{format}.`{uri}`"), "MANAGED", uri.strip_prefix("file:").unwrap_or(&uri).to_owned()),
     };
     rows.push(&["Name", &name, ""]);
     rows.push(&["Type", kind, ""]);
@@ -99,11 +113,11 @@ fn push_details(rows: &mut TextRows, table: &DeltaTable, target: &Target) {
         rows.push(&["Comment", comment, ""]);
     }
     rows.push(&["Location", &location, ""]);
-    rows.push(&["Provider", "delta", ""]);
+    rows.push(&["Provider", format, ""]);
     if target.name.as_ref().is_some_and(|name| name.managed) {
         rows.push(&["Is_managed_location", "true", ""]);
     }
-    let mut properties = properties::shown(table);
+    let mut properties = table.shown_properties();
     if let Some(keys) = state.clustering_columns.as_ref().filter(|keys| !keys.is_empty()) {
         properties.insert("clusteringColumns".into(), json_text(keys));
     }
@@ -114,22 +128,23 @@ fn push_details(rows: &mut TextRows, table: &DeltaTable, target: &Target) {
 pub(crate) fn create_statement(session: &Session, store: &Store, target: &Target) -> Result<Report> {
     let table = open(session, store, target)?;
     let mut rows = TextRows::new(&["createtab_stmt"]);
-    rows.push(&[&statement(&table.state, target)]);
+    rows.push(&[&statement(&table, target)]);
     Ok(Report::Rows(rows))
 }
 
 /// Statements that make a table like this one: CREATE TABLE, and one for each constraint.
-fn statement(state: &TableState, target: &Target) -> String {
+fn statement(table: &Opened, target: &Target) -> String {
+    let (state, format) = (table.state(), table.format().prefix());
     let name = match &target.name {
         Some(name) => name.to_string(),
-        None => format!("delta.`{}`", spark_uri(&target.root).replace('`', "``")),
+        None => format!("{format}.`{}`", spark_uri(&target.root).replace('`', "``")),
     };
     let columns: Vec<String> = state.schema.fields.iter().map(column_text).collect();
-    let mut text = format!("CREATE TABLE {name} (\n  {})\nUSING delta\n", columns.join(",\n  "));
+    let mut text = format!("CREATE TABLE {name} (\n  {})\nUSING {format}\n", columns.join(",\n  "));
     let list = |columns: &[Vec<String>]| columns.iter().map(|c| reference_name(c)).collect::<Vec<_>>().join(", ");
-    if !state.partition_columns.is_empty() {
-        let partitions: Vec<Vec<String>> = state.partition_columns.iter().map(|c| vec![c.clone()]).collect();
-        text.push_str(&format!("PARTITIONED BY ({})\n", list(&partitions)));
+    let partitioning = table.partitioning();
+    if !partitioning.is_empty() {
+        text.push_str(&format!("PARTITIONED BY ({})\n", partitioning.join(", ")));
     }
     if let Some(keys) = state.clustering_columns.as_ref().filter(|keys| !keys.is_empty()) {
         text.push_str(&format!("CLUSTER BY ({})\n", list(keys)));

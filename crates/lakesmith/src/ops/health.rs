@@ -10,8 +10,17 @@ use lakesmith_storage::{Location, Store};
 
 use super::load;
 use crate::Session;
+use crate::catalog::Target;
+use crate::format::{Format, Opened};
 
-pub(crate) fn run(session: &Session, store: &Store, root: &Location, options: &HealthOptions) -> Result<Report> {
+pub(crate) fn run(session: &Session, store: &Store, target: &Target, options: &HealthOptions) -> Result<Report> {
+    match session.format(target)? {
+        Format::Delta => of_log(session, store, &target.root, options),
+        Format::Iceberg => of_snapshots(session, store, target, options),
+    }
+}
+
+fn of_log(session: &Session, store: &Store, root: &Location, options: &HealthOptions) -> Result<Report> {
     let now_ms = session.options.world.now_ms();
     let mut survey = session.runtime.block_on(lakesmith_delta::survey(store, root, options, now_ms))?;
     let state = &survey.table.state;
@@ -48,4 +57,12 @@ fn overlaps(session: &Session, store: &Store, root: &Location, state: &TableStat
         advice: key.advice,
     };
     Ok(found.into_iter().map(overlap).collect())
+}
+
+fn of_snapshots(session: &Session, store: &Store, target: &Target, options: &HealthOptions) -> Result<Report> {
+    let opened = Opened::open(session, store, target, options.at.clone(), true)?;
+    let now_ms = session.options.world.now_ms();
+    let mut facts = opened.health_facts(options.sizes.target_bytes, now_ms);
+    facts.read_only = true;
+    Ok(Report::Health(Box::new(diagnose(opened.state(), facts, options, now_ms))))
 }

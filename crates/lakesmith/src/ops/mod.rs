@@ -51,7 +51,7 @@ pub(crate) fn json_text<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-fn iso(timestamp_ms: i64) -> String {
+pub(crate) fn iso(timestamp_ms: i64) -> String {
     jiff::Timestamp::from_millisecond(timestamp_ms)
         .map_or_else(|_| timestamp_ms.to_string(), |t| t.strftime("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string())
 }

@@ -11,10 +11,10 @@ use lakesmith_storage::{Location, Store};
 use super::{json_text, load};
 use crate::Session;
 use crate::catalog::Target;
+use crate::format::Opened;
 
 pub(crate) fn show(session: &Session, store: &Store, target: &Target, key: Option<&str>) -> Result<Report> {
-    let table = load(session, store, &target.root, TimeTravel::Latest, false)?;
-    let properties = shown(&table);
+    let properties = Opened::open(session, store, target, TimeTravel::Latest, false)?.shown_properties();
     let properties = match key {
         None => properties,
         Some(key) => {
@@ -30,7 +30,7 @@ pub(crate) fn show(session: &Session, store: &Store, target: &Target, key: Optio
 }
 
 /// The table's properties with those that stand for its protocol.
-pub(super) fn shown(table: &DeltaTable) -> BTreeMap<String, String> {
+pub(crate) fn shown(table: &DeltaTable) -> BTreeMap<String, String> {
     let mut properties = table.state.properties.clone();
     properties.insert("delta.minReaderVersion".into(), table.state.min_reader_version.to_string());
     properties.insert("delta.minWriterVersion".into(), table.state.min_writer_version.to_string());

@@ -5,6 +5,7 @@ mod log;
 mod partitions;
 mod protocol;
 mod sizes;
+mod snapshots;
 mod statistics;
 mod storage;
 
@@ -60,6 +61,11 @@ pub(super) fn all(subject: &Subject<'_>) -> Vec<Finding> {
         log::expired_log_files,
         log::large_log,
         log::checksum,
+        snapshots::expirable,
+        snapshots::manifests,
+        snapshots::delete_files,
+        snapshots::dangling_delete_files,
+        snapshots::metadata_files,
         storage::missing_files,
         storage::wrong_sizes,
         storage::reclaimable,
