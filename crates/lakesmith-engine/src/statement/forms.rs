@@ -6,7 +6,8 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 /// What stands between two queries.
 const SET_WORDS: [&str; 6] = ["union", "except", "intersect", "minus", "all", "distinct"];
 
-/// Writes `TABLE t` as `SELECT * FROM t`, and `t FOR [SYSTEM_]VERSION | [SYSTEM_]TIME AS OF` without FOR and SYSTEM.
+/// Writes `TABLE t` as `SELECT * FROM t`, `t FOR [SYSTEM_]VERSION | [SYSTEM_]TIME AS OF` without FOR and SYSTEM, and a
+/// version that is a text as a number.
 ///
 /// # Source
 /// Spark `SqlBaseParser.g4`, `queryPrimary`, `temporalClause`.
@@ -64,7 +65,22 @@ pub(super) fn settle_forms(tokens: &mut Vec<TokenWithSpan>) {
         before = Some(token.token.clone());
         settled.push(token);
     }
+    settle_versions(&mut settled);
     *tokens = settled;
+}
+
+/// The parser takes numbers for versions only, where a text may stand, too: what it says is looked at later.
+fn settle_versions(tokens: &mut [TokenWithSpan]) {
+    let significant: Vec<usize> =
+        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    for four in significant.windows(4) {
+        let expected = ["version", "as", "of"];
+        if four.iter().zip(expected).all(|(at, word)| is(&tokens[*at].token, word))
+            && let Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) = &tokens[four[3]].token
+        {
+            tokens[four[3]].token = Token::Number(text.clone(), false);
+        }
+    }
 }
 
 /// True if a name and nothing else of a query's own begins at `from`.
@@ -137,6 +153,8 @@ mod tests {
             ("SELECT a FROM t WHERE (table IS NULL)", "SELECT a FROM t WHERE (table IS NULL)"),
             ("SELECT * FROM (SELECT 1) table", "SELECT * FROM (SELECT 1) table"),
             ("SELECT * FROM t FOR SYSTEM_VERSION AS OF 3", "SELECT * FROM t VERSION AS OF 3"),
+            ("SELECT * FROM t VERSION AS OF 'b1'", "SELECT * FROM t VERSION AS OF b1"),
+            ("SELECT 'version' as of, 'x'", "SELECT 'version' as of, 'x'"),
             ("SELECT * FROM t FOR TIMESTAMP AS OF '2026-01-01'", "SELECT * FROM t TIMESTAMP AS OF '2026-01-01'"),
         ] {
             let Kind::Query(query) = parse(text).unwrap().kind else { panic!("{text}") };
