@@ -49,7 +49,14 @@ impl Table {
         session.runtime.block_on(Table::load(store, &target.root, target.format, at, true, io))
     }
 
-    async fn load(store: Store, root: &Location, format: Option<Format>, at: TimeTravel, files: bool, io: Io) -> Result<Table> {
+    async fn load(
+        store: Store,
+        root: &Location,
+        format: Option<Format>,
+        at: TimeTravel,
+        files: bool,
+        io: Io,
+    ) -> Result<Table> {
         let opened = Opened::load(&store, root, format, at, files).await?;
         let read = Arc::new(opened.read_spec()?);
         let row_tracking = opened.row_tracking()?;

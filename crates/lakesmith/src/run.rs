@@ -13,14 +13,16 @@ use crate::{Session, Table, ops};
 pub(crate) fn run(session: &Session, target: &Target, operation: Operation) -> Result<Report> {
     let store = session.open(&target.root)?;
     let name = operation.name();
-    watched(&store, target, name, || dispatch(session, &store, target, operation).map_err(|error| {
-        let found = Table::is_missing(&error) && target.format.is_none();
-        let found = found.then(|| session.runtime.block_on(find(&store, &target.root)));
-        match found {
-            Some(Ok(Format::Iceberg)) => not_written(name, &target.root),
-            _ => error,
-        }
-    }))
+    watched(&store, target, name, || {
+        dispatch(session, &store, target, operation).map_err(|error| {
+            let found = Table::is_missing(&error) && target.format.is_none();
+            let found = found.then(|| session.runtime.block_on(find(&store, &target.root)));
+            match found {
+                Some(Ok(Format::Iceberg)) => not_written(name, &target.root),
+                _ => error,
+            }
+        })
+    })
 }
 
 /// Runs the operation `name` and logs what it cost.

@@ -39,7 +39,11 @@ pub fn diagnose(state: &TableState, facts: HealthFacts, options: &HealthOptions,
         sizes: &sizes,
         deletes: &deletes,
         partitions: &partitions,
-        cure: Cure::new(&state.location, options.sizes.target_bytes, facts.blocked.is_some() || facts.read_only || is_damaged),
+        cure: Cure::new(
+            &state.location,
+            options.sizes.target_bytes,
+            facts.blocked.is_some() || facts.read_only || is_damaged,
+        ),
         now_ms,
     };
     let mut findings = checks::all(&subject);

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::{FileSizes, TimeTravel};
 use crate::error::{Error, Result};
 pub use crate::health::{
-    CheckpointHint, Checksum, CountAndBytes, KeyOverlap, LogFacts, SnapshotFacts, StatisticsFacts, StorageFacts, TombstoneFacts,
+    CheckpointHint, Checksum, CountAndBytes, KeyOverlap, LogFacts, SnapshotFacts, StatisticsFacts, StorageFacts,
+    TombstoneFacts,
 };
 
 /// Options of the health check.

@@ -17,6 +17,7 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use lakesmith::table::{FileId, PartitionTuple};
 use lakesmith::{HiddenColumn, Location, PartitionRows, RowFact, ScanReport, SkippedFiles, Table, TableOutline};
+use parquet::arrow::RowNumber;
 use tokio::sync::OnceCell;
 
 use super::columns::{Columns, ROW_ID, ROW_INDEX, ROW_VERSION, arrow_field, constant};
@@ -73,7 +74,9 @@ impl LakeTable {
         let hidden = columns.hidden.iter().map(|column| {
             Ok(match &column.fact {
                 RowFact::File => Field::new(&column.name, DataType::Struct(metadata_fields(&columns)), false),
-                RowFact::Position | RowFact::Id | RowFact::Version => Field::new(&column.name, DataType::Int64, true),
+                // The reader's own column, with its mark.
+                RowFact::Position => Field::new(&column.name, DataType::Int64, true).with_extension_type(RowNumber),
+                RowFact::Id | RowFact::Version => Field::new(&column.name, DataType::Int64, true),
                 RowFact::OfFile(field) => arrow_field(field)?,
             })
         });

@@ -154,7 +154,7 @@ mod tests {
             ("SELECT * FROM (SELECT 1) table", "SELECT * FROM (SELECT 1) table"),
             ("SELECT * FROM t FOR SYSTEM_VERSION AS OF 3", "SELECT * FROM t VERSION AS OF 3"),
             ("SELECT * FROM t VERSION AS OF 'b1'", "SELECT * FROM t VERSION AS OF b1"),
-            ("SELECT 'version' as of, 'x'", "SELECT 'version' as of, 'x'"),
+            ("SELECT 'version' AS of, 'x'", "SELECT 'version' AS of, 'x'"),
             ("SELECT * FROM t FOR TIMESTAMP AS OF '2026-01-01'", "SELECT * FROM t TIMESTAMP AS OF '2026-01-01'"),
         ] {
             let Kind::Query(query) = parse(text).unwrap().kind else { panic!("{text}") };

@@ -326,9 +326,8 @@ fn hide(select: &mut Select, hidden: &[&'static str]) {
             let also = options.opt_except.take();
             let also = also.into_iter().flat_map(|e| std::iter::once(e.first_element).chain(e.additional_elements));
             let mut all = hidden.iter().map(|name| Ident::new(*name)).chain(also);
-            options.opt_except = all
-                .next()
-                .map(|first_element| ExceptSelectItem { first_element, additional_elements: all.collect() });
+            options.opt_except =
+                all.next().map(|first_element| ExceptSelectItem { first_element, additional_elements: all.collect() });
         }
     }
 }

@@ -10,6 +10,7 @@ mod crafted;
 mod decimals;
 mod golden;
 mod guards;
+mod iceberg;
 mod meaning;
 mod metadata;
 mod operands;

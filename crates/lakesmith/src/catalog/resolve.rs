@@ -112,7 +112,9 @@ impl Session {
             TableRef::Name(parts) => {
                 let named = self.named(parts)?;
                 match named.find()? {
-                    Some(found) => Ok(Target { name: Some(named.name_of(&found)), root: found.location, format: found.format }),
+                    Some(found) => {
+                        Ok(Target { name: Some(named.name_of(&found)), root: found.location, format: found.format })
+                    }
                     None => Err(named.not_found()),
                 }
             }

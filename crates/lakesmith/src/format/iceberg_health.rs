@@ -110,8 +110,7 @@ fn expirable(metadata: &TableMetadata, now_ms: i64) -> u64 {
             next = parent.and_then(|id| by_id.get(&id));
         }
     }
-    let goes = |s: &&Snapshot| {
-        !kept.contains(&s.snapshot_id) && (on_branches.contains(&s.snapshot_id) || old(s, max_age))
-    };
+    let goes =
+        |s: &&Snapshot| !kept.contains(&s.snapshot_id) && (on_branches.contains(&s.snapshot_id) || old(s, max_age));
     metadata.snapshots.iter().filter(goes).count() as u64
 }

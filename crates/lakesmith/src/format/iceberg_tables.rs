@@ -28,7 +28,14 @@ pub(crate) fn table(table: &IcebergTable, kind: &str) -> Option<MetadataTable> {
 }
 
 fn field(name: &str, data_type: DataType) -> Field {
-    Field { name: name.to_owned(), physical: name.to_owned(), id: None, data_type, nullable: true, metadata: BTreeMap::new() }
+    Field {
+        name: name.to_owned(),
+        physical: name.to_owned(),
+        id: None,
+        data_type,
+        nullable: true,
+        metadata: BTreeMap::new(),
+    }
 }
 
 fn instant(ms: i64) -> Value {

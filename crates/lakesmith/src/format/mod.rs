@@ -1,8 +1,8 @@
 //! The formats of tables: the one place that knows more than one of them.
 
 pub(crate) mod iceberg;
-pub(crate) mod iceberg_tables;
 mod iceberg_health;
+pub(crate) mod iceberg_tables;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -257,7 +257,6 @@ impl Opened {
 
 /// The format of the table at `root`; Delta where there is none, so that its errors say so.
 pub(crate) async fn find(store: &Store, root: &Location) -> Result<Format> {
-    let is_iceberg =
-        !lakesmith_delta::is_table(store, root).await? && lakesmith_iceberg::is_table(store, root).await?;
+    let is_iceberg = !lakesmith_delta::is_table(store, root).await? && lakesmith_iceberg::is_table(store, root).await?;
     Ok(if is_iceberg { Format::Iceberg } else { Format::Delta })
 }

@@ -76,7 +76,8 @@ pub(crate) fn table(session: &Session, store: &Store, target: &Target, extended:
 /// Columns that partition the table, or what is made of them.
 fn push_partitioning(rows: &mut TextRows, table: &Opened) {
     let (state, parts) = (table.state(), table.partitioning());
-    let plain = |part: &String| state.schema.fields.iter().find(|f| reference_name(std::slice::from_ref(&f.name)) == *part);
+    let plain =
+        |part: &String| state.schema.fields.iter().find(|f| reference_name(std::slice::from_ref(&f.name)) == *part);
     let columns: Option<Vec<&Field>> = parts.iter().map(plain).collect();
     match columns {
         _ if parts.is_empty() => {}
