@@ -100,7 +100,10 @@ pub(crate) fn context(session: &Session) -> lakesmith::Result<SessionContext> {
         // Spark's mean of decimals is one; the function that goes by its name gives a DOUBLE.
         context.register_udaf(avg_udaf().as_ref().clone());
         for function in crate::functions::all() {
-            context.register_udf(function.as_ref().clone());
+            context.register_udf(function);
+        }
+        for function in crate::functions::higher_order() {
+            context.register_higher_order_function(Arc::new(function));
         }
         context.register_udtf("range", Arc::new(Range));
         Ok(context)

@@ -222,7 +222,11 @@ fn plan(message: &str) -> Error {
     .into_iter()
     .find(|(part, _)| message.contains(part))
     .map_or("ANALYSIS_ERROR", |(_, class)| class);
-    Error::usage(lower_first(line)).class(class)
+    let near = message.split("Did you mean '").nth(1).and_then(|rest| rest.split('\'').next());
+    match near.filter(|near| class == "UNRESOLVED_ROUTINE" && !near.starts_with("__lakesmith")) {
+        Some(near) => Error::usage(format!("{}; did you mean '{near}'?", lower_first(line))).class(class),
+        None => Error::usage(lower_first(line)).class(class),
+    }
 }
 
 fn execution(message: &str) -> Error {

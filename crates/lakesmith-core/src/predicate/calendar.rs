@@ -4,19 +4,19 @@
 //! Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" (days_from_civil, civil_from_days).
 
 /// Microseconds in a second.
-pub(super) const SECOND: i64 = 1_000_000;
+pub const SECOND: i64 = 1_000_000;
 /// Microseconds in a minute.
 pub(super) const MINUTE: i64 = 60 * SECOND;
 /// Microseconds in an hour.
 pub(super) const HOUR: i64 = 60 * MINUTE;
 /// Microseconds in a day.
-pub(super) const DAY: i64 = 24 * HOUR;
+pub const DAY: i64 = 24 * HOUR;
 
 /// First and last year of Spark's DATE.
 pub(super) const YEARS: std::ops::RangeInclusive<i32> = -999_999..=999_999;
 
-/// Days since 1970-01-01, or `None` if there is no such day (2026-02-30) or the year leaves [`YEARS`].
-pub(super) fn days(year: i32, month: u32, day: u32) -> Option<i32> {
+/// Days since 1970-01-01, or `None` if there is no such day (2026-02-30) or Spark's DATE has no such year.
+pub fn days(year: i32, month: u32, day: u32) -> Option<i32> {
     if !YEARS.contains(&year) || !(1..=12).contains(&month) || day == 0 || day > days_in_month(year, month) {
         return None;
     }
@@ -30,7 +30,7 @@ pub(super) fn days(year: i32, month: u32, day: u32) -> Option<i32> {
 }
 
 /// Year, month and day of a day number.
-pub(super) fn civil(days: i32) -> (i32, u32, u32) {
+pub fn civil(days: i32) -> (i32, u32, u32) {
     let z = i64::from(days) + 719_468;
     let era = z.div_euclid(146_097);
     let day_of_era = z.rem_euclid(146_097);
@@ -49,7 +49,7 @@ pub(super) fn is_leap(year: i32) -> bool {
 }
 
 /// Number of days of a month, 1 to 12.
-pub(super) fn days_in_month(year: i32, month: u32) -> u32 {
+pub fn days_in_month(year: i32, month: u32) -> u32 {
     match month {
         2 => 28 + u32::from(is_leap(year)),
         4 | 6 | 9 | 11 => 30,
@@ -57,8 +57,8 @@ pub(super) fn days_in_month(year: i32, month: u32) -> u32 {
     }
 }
 
-/// The day `months` later; a day that the month doesn't have becomes its last. `None` outside of [`YEARS`].
-pub(super) fn add_months(from: i32, months: i32) -> Option<i32> {
+/// The day `months` later; a day that the month doesn't have becomes its last. `None` beyond the years of Spark's DATE.
+pub fn add_months(from: i32, months: i32) -> Option<i32> {
     let (year, month, day) = civil(from);
     let total = i64::from(year) * 12 + i64::from(month) - 1 + i64::from(months);
     let year = i32::try_from(total.div_euclid(12)).ok()?;
@@ -85,12 +85,12 @@ pub(super) fn iso_week(day: i32) -> i32 {
 }
 
 /// A timestamp's day number.
-pub(super) fn day_of(micros: i64) -> i32 {
+pub fn day_of(micros: i64) -> i32 {
     micros.div_euclid(DAY) as i32
 }
 
 /// A timestamp's microseconds since midnight.
-pub(super) fn time_of(micros: i64) -> i64 {
+pub fn time_of(micros: i64) -> i64 {
     micros.rem_euclid(DAY)
 }
 

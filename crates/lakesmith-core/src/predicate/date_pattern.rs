@@ -44,8 +44,12 @@ pub(super) fn format(micros: i64, pattern: &str) -> Result<String> {
     Ok(text)
 }
 
-/// Reads a timestamp; what the pattern doesn't name is the start of 1970.
-pub(super) fn parse(text: &str, pattern: &str) -> Result<i64> {
+/// Reads a timestamp as `to_timestamp` does; what the pattern doesn't name is the start of 1970. Microseconds since the epoch.
+///
+/// # Errors
+/// Usage: `CANNOT_PARSE_TIMESTAMP` if the text is not of the pattern, `INVALID_DATETIME_PATTERN` for a pattern with other
+/// letters than those of partition names.
+pub fn parse(text: &str, pattern: &str) -> Result<i64> {
     let fail = |rest: &str| {
         Error::usage(format!(
             "Text '{text}' could not be parsed at index {} with the pattern '{pattern}'",
@@ -65,8 +69,9 @@ pub(super) fn parse(text: &str, pattern: &str) -> Result<i64> {
         };
         // One letter takes one or two digits, more letters exactly as many: that is what lets yyyyMMdd be read.
         let most = if count == 1 { if letter == 'y' { 4 } else { 2 } } else { count };
+        let least = if letter == 'S' { 1 } else { count };
         let end = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
-        let (number, _) = digits(&rest[..end], count, most).ok_or_else(|| fail(rest))?;
+        let (number, _) = digits(&rest[..end], least, most).ok_or_else(|| fail(rest))?;
         rest = &rest[end..];
         match letter {
             'y' if count == 2 => year = 2000 + number as i32,
@@ -76,7 +81,7 @@ pub(super) fn parse(text: &str, pattern: &str) -> Result<i64> {
             'H' if number < 24 => time += number * HOUR,
             'm' if number < 60 => time += number * MINUTE,
             's' if number < 60 => time += number * SECOND,
-            'S' => time += number * SECOND / 10i64.pow(count as u32),
+            'S' => time += number * SECOND / 10i64.pow(end as u32),
             _ => return Err(fail(rest)),
         }
     }

@@ -8,7 +8,7 @@
 
 mod arithmetic;
 mod bind;
-mod calendar;
+pub mod calendar;
 mod cast;
 mod coerce;
 mod constant;
@@ -25,7 +25,9 @@ use crate::table::{DataType, Scalar};
 
 pub use bind::{BoundPredicate, bind_partition_predicate};
 pub use constant::check_default;
+pub use date_pattern::parse as parse_with_pattern;
 pub use temporal_text::{parse_date, parse_timestamp};
+pub use time_functions::{truncate_date, truncate_timestamp};
 
 /// An expression. Built by the SQL parser; evaluated over a partition's values.
 #[derive(Debug, Clone, PartialEq)]

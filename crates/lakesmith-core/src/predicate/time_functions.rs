@@ -44,8 +44,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
             Error::usage(message).class("DATETIME_FIELD_OUT_OF_BOUNDS")
         })
     }),
-    fixed(&["trunc"], &[Param::Date, Param::Text], Type::Date, |a| Ok(truncate_date(day(a, 0)?, text(a, 1)?))),
-    fixed(&["date_trunc"], &[Param::Text, Param::Instant], Type::Timestamp, |a| truncate(text(a, 0)?, instant(a, 1)?)),
+    fixed(&["trunc"], &[Param::Date, Param::Text], Type::Date, |a| {
+        Ok(truncate_date(day(a, 0)?, text(a, 1)?).map_or(Scalar::Null, Scalar::Date))
+    }),
+    fixed(&["date_trunc"], &[Param::Text, Param::Instant], Type::Timestamp, |a| {
+        Ok(truncate_timestamp(text(a, 0)?, instant(a, 1)?)?.map_or(Scalar::Null, Scalar::Timestamp))
+    }),
     fixed(&["date_format"], &[Param::Instant, Param::Text], Type::String, |a| {
         date_pattern::format(instant(a, 0)?, text(a, 1)?).map(Scalar::String)
     }),
@@ -69,7 +73,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     fixed(&["minute"], INSTANT, Type::Int, |a| int(time_of(instant(a, 0)?) / MINUTE % 60)),
     fixed(&["second"], INSTANT, Type::Int, |a| int(time_of(instant(a, 0)?) / SECOND % 60)),
     fixed(&["unix_date"], DATE, Type::Int, |a| int(i64::from(day(a, 0)?))),
-    fixed(&["unix_timestamp", "to_unix_timestamp"], INSTANT, Type::Long, |a| int(instant(a, 0)? / SECOND)),
+    fixed(&["unix_timestamp", "to_unix_timestamp"], INSTANT, Type::Long, |a| int(instant(a, 0)?.div_euclid(SECOND))),
 ];
 
 /// The function that EXTRACT(field FROM …) stands for.
@@ -88,20 +92,24 @@ pub(super) fn extractor(field: &str) -> Option<&'static str> {
     })
 }
 
-fn truncate_date(day: i32, unit: &str) -> Scalar {
+/// The first day of the year, quarter, month or week of a day, as `trunc` gives it; `None` for a unit that it does not know.
+pub fn truncate_date(day: i32, unit: &str) -> Option<i32> {
     let (year, month, _) = civil(day);
-    let start = match unit.to_ascii_lowercase().as_str() {
+    match unit.to_ascii_lowercase().as_str() {
         "year" | "yyyy" | "yy" => days(year, 1, 1),
         "quarter" => days(year, (month - 1) / 3 * 3 + 1, 1),
         "month" | "mm" | "mon" => days(year, month, 1),
         "week" => day.checked_sub(weekday(day) as i32),
         _ => None,
-    };
-    // An unknown unit is NULL, as in Spark.
-    start.map_or(Scalar::Null, Scalar::Date)
+    }
 }
 
-fn truncate(unit: &str, micros: i64) -> Result<Scalar> {
+/// The first microsecond of the unit that a timestamp lies in, as `date_trunc` gives it; `None` for a unit that it does not
+/// know.
+///
+/// # Errors
+/// Usage if a week begins before the first timestamp.
+pub fn truncate_timestamp(unit: &str, micros: i64) -> Result<Option<i64>> {
     let unit = unit.to_ascii_lowercase();
     let size = match unit.as_str() {
         "day" | "dd" => DAY,
@@ -111,13 +119,11 @@ fn truncate(unit: &str, micros: i64) -> Result<Scalar> {
         "millisecond" => 1000,
         "microsecond" => 1,
         _ => {
-            return match truncate_date(day_of(micros), &unit) {
-                Scalar::Date(day) => i64::from(day).checked_mul(DAY).map(Scalar::Timestamp).ok_or_else(out_of_range),
-                other => Ok(other),
-            };
+            let day = truncate_date(day_of(micros), &unit);
+            return day.map(|day| i64::from(day).checked_mul(DAY).ok_or_else(out_of_range)).transpose();
         }
     };
-    Ok(Scalar::Timestamp(micros - micros.rem_euclid(size)))
+    micros.checked_sub(micros.rem_euclid(size)).map(Some).ok_or_else(out_of_range)
 }
 
 fn date(day: Option<i32>) -> Result<Scalar> {

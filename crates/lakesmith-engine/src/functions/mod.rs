@@ -1,26 +1,41 @@
-//! Functions of Spark's that DataFusion lacks.
+//! Functions of Spark's that DataFusion lacks, or has with another meaning.
 
+mod builtin;
 mod date_format;
+mod elements;
 mod hash;
+mod lambda;
+mod membership;
+mod numbers;
+mod patterns;
 mod split;
+mod texts;
+mod times;
 mod type_name;
-
-use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use datafusion::common::Result;
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
+use datafusion::logical_expr::{ColumnarValue, HigherOrderUDF, ScalarFunctionArgs, ScalarUDF};
 
 /// All of them.
-pub(crate) fn all() -> [Arc<ScalarUDF>; 4] {
-    [
-        Arc::new(ScalarUDF::from(date_format::DateFormat::default())),
-        Arc::new(ScalarUDF::from(hash::SparkHash::default())),
-        Arc::new(ScalarUDF::from(split::Split::default())),
-        Arc::new(ScalarUDF::from(type_name::TypeName::default())),
-    ]
+pub(crate) fn all() -> Vec<ScalarUDF> {
+    let own = [
+        ScalarUDF::from(date_format::DateFormat::default()),
+        ScalarUDF::from(hash::SparkHash::default()),
+        ScalarUDF::from(split::Split::default()),
+        ScalarUDF::from(type_name::TypeName::default()),
+    ];
+    let of_arrays = membership::FUNCTIONS.into_iter().chain(elements::FUNCTIONS);
+    let of_texts = patterns::FUNCTIONS.into_iter().chain(texts::FUNCTIONS);
+    let tables = of_arrays.chain(of_texts).chain(numbers::FUNCTIONS).chain(times::FUNCTIONS);
+    own.into_iter().chain(tables.map(builtin::Builtin::registered)).collect()
+}
+
+/// Those that take functions.
+pub(crate) fn higher_order() -> Vec<HigherOrderUDF> {
+    lambda::all()
 }
 
 /// The arguments as arrays of one length; and whether one row stands for all.

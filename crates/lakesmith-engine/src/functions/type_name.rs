@@ -38,7 +38,7 @@ impl ScalarUDFImpl for TypeName {
 ///
 /// # Source
 /// Spark `DataType.catalogString`.
-fn name(data_type: &DataType) -> String {
+pub(super) fn name(data_type: &DataType) -> String {
     match data_type {
         DataType::Null => "void".to_owned(),
         DataType::Boolean => "boolean".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array, PrimitiveArray, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, Date32Array, Decimal128Array, Int64Array, PrimitiveArray, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int64Type, TimeUnit,
@@ -11,8 +11,12 @@ use arrow::datatypes::{
 use datafusion::common::{Result, exec_err};
 use datafusion::logical_expr::{Expr, ScalarUDF};
 
+use lakesmith::Error;
+use lakesmith::predicate::{parse_date, parse_timestamp};
+
 use super::arithmetic::out_of_range;
 use super::function::{Function, named};
+use crate::failure::external;
 use crate::wall_clock::date_time;
 
 const MICROS_A_SECOND: i64 = 1_000_000;
@@ -28,16 +32,44 @@ pub(crate) enum Conversion {
     TimeToSeconds,
     /// The time of whole seconds since the epoch.
     SecondsToTime,
+    /// A date that is written down.
+    TextToDate {
+        /// What is no date is NULL rather than a failure.
+        or_null: bool,
+    },
+    /// A time that is written down, of UTC unless it says otherwise.
+    TextToTime {
+        /// What is no time is NULL rather than a failure.
+        or_null: bool,
+    },
+    /// A time that is written down, whatever its zone.
+    TextToWallClock {
+        /// What is no time is NULL rather than a failure.
+        or_null: bool,
+    },
     /// A sum of BIGINT, which must be one.
     SumToLong,
     /// A sum of decimals, which must have no more digits than one may have.
     SumToDecimal,
 }
 
-static FUNCTIONS: LazyLock<[(Conversion, Arc<ScalarUDF>); 6]> = LazyLock::new(|| {
+static FUNCTIONS: LazyLock<[(Conversion, Arc<ScalarUDF>); 12]> = LazyLock::new(|| {
     use Conversion as C;
-    [C::TimeToText, C::FloatToText, C::TimeToSeconds, C::SecondsToTime, C::SumToLong, C::SumToDecimal]
-        .map(|conversion| (conversion, function(conversion)))
+    [
+        C::TimeToText,
+        C::FloatToText,
+        C::TimeToSeconds,
+        C::SecondsToTime,
+        C::TextToDate { or_null: false },
+        C::TextToDate { or_null: true },
+        C::TextToTime { or_null: false },
+        C::TextToTime { or_null: true },
+        C::TextToWallClock { or_null: false },
+        C::TextToWallClock { or_null: true },
+        C::SumToLong,
+        C::SumToDecimal,
+    ]
+    .map(|conversion| (conversion, function(conversion)))
 });
 
 /// `expr`, converted.
@@ -46,14 +78,25 @@ pub(crate) fn convert(conversion: Conversion, expr: Expr) -> Expr {
     function.call(vec![expr])
 }
 
-/// The conversion that a cast from one type to another is in Spark, if it is another one than Arrow's.
-pub(crate) fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
+/// The conversion that a cast from one type to another is in Spark, if it is another one than Arrow's; `or_null` if it is a
+/// TRY_CAST.
+pub(crate) fn conversion(from: &DataType, to: &DataType, or_null: bool) -> Option<Conversion> {
     let is_text = matches!(to, DataType::Utf8);
+    if matches!(from, DataType::Utf8) {
+        return match to {
+            DataType::Date32 => Some(Conversion::TextToDate { or_null }),
+            DataType::Timestamp(_, Some(_)) => Some(Conversion::TextToTime { or_null }),
+            DataType::Timestamp(_, None) => Some(Conversion::TextToWallClock { or_null }),
+            _ => None,
+        };
+    }
     match from {
         DataType::Timestamp(..) if is_text => Some(Conversion::TimeToText),
         DataType::Float32 | DataType::Float64 if is_text => Some(Conversion::FloatToText),
         DataType::Timestamp(..) if to.is_integer() => Some(Conversion::TimeToSeconds),
-        from if from.is_integer() && matches!(to, DataType::Timestamp(..)) => Some(Conversion::SecondsToTime),
+        from if from.is_integer() && matches!(to, DataType::Timestamp(..)) && !or_null => {
+            Some(Conversion::SecondsToTime)
+        }
         _ => None,
     }
 }
@@ -64,6 +107,12 @@ fn function(conversion: Conversion) -> Arc<ScalarUDF> {
         Conversion::FloatToText => "__lakesmith_float_to_text",
         Conversion::TimeToSeconds => "__lakesmith_time_to_seconds",
         Conversion::SecondsToTime => "__lakesmith_seconds_to_time",
+        Conversion::TextToDate { or_null: false } => "__lakesmith_text_to_date",
+        Conversion::TextToDate { or_null: true } => "__lakesmith_text_to_date_or_null",
+        Conversion::TextToTime { or_null: false } => "__lakesmith_text_to_time",
+        Conversion::TextToTime { or_null: true } => "__lakesmith_text_to_time_or_null",
+        Conversion::TextToWallClock { or_null: false } => "__lakesmith_text_to_wall_clock",
+        Conversion::TextToWallClock { or_null: true } => "__lakesmith_text_to_wall_clock_or_null",
         Conversion::SumToLong => "__lakesmith_sum_to_long",
         Conversion::SumToDecimal => "__lakesmith_sum_to_decimal",
     };
@@ -79,7 +128,11 @@ fn result_type(conversion: Conversion, types: &[DataType]) -> Result<DataType> {
         },
         Conversion::TimeToText | Conversion::FloatToText => DataType::Utf8,
         Conversion::TimeToSeconds | Conversion::SumToLong => DataType::Int64,
-        Conversion::SecondsToTime => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        Conversion::TextToDate { .. } => DataType::Date32,
+        Conversion::TextToWallClock { .. } => DataType::Timestamp(TimeUnit::Microsecond, None),
+        Conversion::SecondsToTime | Conversion::TextToTime { .. } => {
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+        }
     })
 }
 
@@ -123,6 +176,16 @@ fn apply(conversion: Conversion, array: &ArrayRef) -> Result<ArrayRef> {
             let times: PrimitiveArray<TimestampMicrosecondType> = times?;
             Arc::new(times.with_timezone("UTC"))
         }
+        Conversion::TextToDate { or_null } => {
+            let texts = array.as_string::<i32>().iter();
+            let dates = texts.map(|text| text.map_or(Ok(None), |text| read(text, parse_date(text), "DATE", or_null)));
+            Arc::new(dates.collect::<Result<Date32Array>>()?)
+        }
+        Conversion::TextToTime { or_null } => {
+            let times = written_times(array, "TIMESTAMP", or_null)?;
+            Arc::new(times.with_timezone("UTC"))
+        }
+        Conversion::TextToWallClock { or_null } => Arc::new(written_times(array, "TIMESTAMP_NTZ", or_null)?),
         Conversion::SumToLong => {
             let sums = array.as_primitive::<Decimal128Type>();
             let long = |sum: i128| i64::try_from(sum).map_err(|_| out_of_range("integer"));
@@ -140,6 +203,39 @@ fn apply(conversion: Conversion, array: &ArrayRef) -> Result<ArrayRef> {
             Arc::new(narrow.with_precision_and_scale(DECIMAL128_MAX_PRECISION, sums.scale())?)
         }
     })
+}
+
+/// Times that are written down. Those of a wall clock stand as they are written, whatever zone is written behind them.
+fn written_times(array: &ArrayRef, name: &str, or_null: bool) -> Result<PrimitiveArray<TimestampMicrosecondType>> {
+    let is_instant = name == "TIMESTAMP";
+    let micros = |text: &str| match parse_timestamp(text) {
+        Some((_, true)) if !is_instant => without_zone(text).and_then(parse_timestamp),
+        time => time,
+    };
+    let texts = array.as_string::<i32>().iter();
+    texts
+        .map(|text| match text {
+            Some(text) => read(text, micros(text).map(|(micros, _)| micros), name, or_null),
+            None => Ok(None),
+        })
+        .collect()
+}
+
+/// The text before its zone.
+fn without_zone(text: &str) -> Option<&str> {
+    let time = text.find(':').or_else(|| text.trim().find([' ', 'T']))?;
+    let zone = text[time..].find(|c: char| c.is_ascii_alphabetic() || matches!(c, '+' | '-'))?;
+    Some(&text[..time + zone])
+}
+
+fn read<T>(text: &str, value: Option<T>, name: &str, or_null: bool) -> Result<Option<T>> {
+    if value.is_none() && !or_null {
+        let message = format!(
+            "the value '{text}' cannot be cast from STRING to {name} because it is malformed; use try_cast to get NULL instead"
+        );
+        return Err(external(Error::usage(message).class("CAST_INVALID_INPUT")));
+    }
+    Ok(value)
 }
 
 /// The time with as many digits of its fraction as it has.
@@ -197,6 +293,28 @@ mod tests {
             assert_eq!(float_text(value, &format!("{value:e}")), expected);
         }
         assert_eq!(float_text(1.1f32.into(), &format!("{:e}", 1.1f32)), "1.1");
+    }
+
+    #[test]
+    fn a_wall_clock_stands_as_it_is_written() {
+        let texts: ArrayRef =
+            Arc::new(StringArray::from(vec!["2020-01-01 10:00:00+05:00", "2020-01-01T10:00", "2020"]));
+        let given = |conversion| apply(conversion, &texts).unwrap();
+        let micros = |array: &ArrayRef| array.as_primitive::<TimestampMicrosecondType>().values().to_vec();
+        let (ten, midnight) = (1_577_872_800_000_000, 1_577_836_800_000_000);
+        let clock = given(Conversion::TextToWallClock { or_null: false });
+        assert_eq!(micros(&clock), [ten, ten, midnight]);
+        let instants = given(Conversion::TextToTime { or_null: false });
+        assert_eq!(micros(&instants), [ten - 5 * 3600 * MICROS_A_SECOND, ten, midnight]);
+    }
+
+    #[test]
+    fn what_is_no_date_fails_or_is_null() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["2020", "2020-2-3", "2020-13-01"]));
+        assert!(apply(Conversion::TextToDate { or_null: false }, &texts).is_err());
+        let dates = apply(Conversion::TextToDate { or_null: true }, &texts).unwrap();
+        let dates: Vec<_> = dates.as_primitive::<arrow::datatypes::Date32Type>().iter().collect();
+        assert_eq!(dates, [Some(18_262), Some(18_295), None]);
     }
 
     #[test]

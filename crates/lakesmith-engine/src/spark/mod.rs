@@ -19,6 +19,7 @@ mod sums;
 mod truth;
 mod types;
 
+pub(crate) use arithmetic::out_of_range;
 pub(crate) use guarded_projections::GuardProjections;
 pub(crate) use guards::{GuardFilters, is_guarded};
 pub(crate) use planner::SparkOperators;

@@ -7,7 +7,7 @@ use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, merge_schema, split_conjunction_owned};
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable as _, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable as _, LogicalPlan, Operator, TryCast};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::arithmetic::{Op, call};
@@ -113,7 +113,7 @@ fn meaning(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Cast(cast) => {
             let (from, to) = (cast.expr.get_type(schema)?, cast.field.data_type());
-            match conversion(&from, to) {
+            match conversion(&from, to, false) {
                 None => Transformed::no(Expr::Cast(cast)),
                 Some(found) => {
                     let to = to.clone();
@@ -124,6 +124,16 @@ fn meaning(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                     } else {
                         Expr::Cast(Cast::new(Box::new(converted), to))
                     })
+                }
+            }
+        }
+        Expr::TryCast(cast) => {
+            let (from, to) = (cast.expr.get_type(schema)?, cast.field.data_type().clone());
+            match conversion(&from, &to, true) {
+                None => Transformed::no(Expr::TryCast(cast)),
+                Some(found) => {
+                    let converted = convert(found, *cast.expr);
+                    Transformed::yes(Expr::TryCast(TryCast::new(Box::new(converted), to)))
                 }
             }
         }

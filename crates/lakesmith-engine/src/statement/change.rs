@@ -97,30 +97,6 @@ pub(crate) fn has_subquery(expr: &Expr) -> bool {
     expr.visit(&mut Queries).is_break()
 }
 
-/// A function in the expression whose NULLs are not Spark's where arrays hold some: no row may leave by its word.
-pub(crate) fn doubtful_function(expr: &Expr) -> Option<String> {
-    struct Functions;
-    impl Visitor for Functions {
-        type Break = String;
-
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
-            match expr {
-                Expr::Function(call) if DOUBTFUL.contains(&call.name.to_string().as_str()) => {
-                    ControlFlow::Break(call.name.to_string())
-                }
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    match expr.visit(&mut Functions) {
-        ControlFlow::Break(name) => Some(name),
-        ControlFlow::Continue(()) => None,
-    }
-}
-
-/// Functions that say false of arrays with NULLs where Spark says NULL.
-const DOUBTFUL: [&str; 2] = ["array_contains", "arrays_overlap"];
-
 /// Parses INSERT and DELETE; `None` if the statement is another one. `text` is that of the tokens.
 pub(super) fn parse_change(parser: &mut Parser<'_>, text: &str) -> Result<Option<Change>, ParserError> {
     if parser.parse_keyword(Keyword::INSERT) {

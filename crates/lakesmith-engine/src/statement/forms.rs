@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 const SET_WORDS: [&str; 6] = ["union", "except", "intersect", "minus", "all", "distinct"];
 
 /// Writes `TABLE t` as `SELECT * FROM t`, `t FOR [SYSTEM_]VERSION | [SYSTEM_]TIME AS OF` without FOR and SYSTEM, and a
-/// version that is a text as a number.
+/// version that is a text as a number; makes the `exists` of arrays a name like others.
 ///
 /// # Source
 /// Spark `SqlBaseParser.g4`, `queryPrimary`, `temporalClause`.
@@ -55,6 +55,11 @@ pub(super) fn settle_forms(tokens: &mut Vec<TokenWithSpan>) {
                     continue;
                 }
             }
+            word if is(word, "exists") && takes_no_query(tokens, at + 1) => {
+                if let Token::Word(word) = &mut token.token {
+                    word.keyword = Keyword::NoKeyword;
+                }
+            }
             word => {
                 queried |= depth == 0 && ["select", "values", "from", "where"].iter().any(|w| is(word, w));
                 if let Some(word) = renamed.take_if(|_| version_word(word).is_some()) {
@@ -81,6 +86,14 @@ fn settle_versions(tokens: &mut [TokenWithSpan]) {
             tokens[four[3]].token = Token::Number(text.clone(), false);
         }
     }
+}
+
+/// True if values in parentheses begin at `from`, and no query.
+fn takes_no_query(tokens: &[TokenWithSpan], from: usize) -> bool {
+    let mut next = words(tokens, from);
+    let opens = next.next().is_some_and(|token| *token == Token::LParen);
+    let queries = ["select", "with", "values", "from", "table"];
+    opens && next.next().is_some_and(|token| *token != Token::LParen && !queries.iter().any(|word| is(token, word)))
 }
 
 /// True if a name and nothing else of a query's own begins at `from`.

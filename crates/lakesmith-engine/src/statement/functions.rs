@@ -3,44 +3,104 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Query, UnaryOperator, Value, VisitMut as _, VisitorMut,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    NullTreatment, ObjectName, ObjectNamePart, Query, UnaryOperator, Value, VisitMut as _, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
 use lakesmith::{Error, Result};
 
 use super::dialect::SparkDialect;
+use super::like::settle_like;
 
 /// Names for names.
-const RENAMED: [(&str, &str); 12] = [
+const RENAMED: [(&str, &str); 21] = [
     ("approx_count_distinct", "approx_distinct"),
-    ("cardinality", "size"),
-    ("array_size", "size"),
+    ("array_agg", "collect_list"),
     ("every", "bool_and"),
+    ("explode", "unnest"),
     ("first", "first_value"),
     ("any_value", "first_value"),
+    ("endswith", "ends_with"),
     ("last", "last_value"),
     ("lcase", "lower"),
-    ("ucase", "upper"),
+    ("len", "length"),
+    ("listagg", "string_agg"),
+    ("printf", "format_string"),
+    ("regexp", "regexp_like"),
+    ("rlike", "regexp_like"),
     ("sign", "signum"),
     ("some", "bool_or"),
-    ("rlike", "regexp_like"),
+    ("startswith", "starts_with"),
+    ("std", "stddev"),
+    ("try_avg", "avg"),
+    ("ucase", "upper"),
+    ("variance", "var_samp"),
 ];
 
-/// Names for expressions over the arguments.
-const EXPRESSIONS: [(&str, &str); 45] = [
-    ("array_position", "(CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN coalesce(array_position($1, $2), 0) END)"),
+/// Names for expressions over the arguments, by how many of those there are.
+const EXPRESSIONS: &[(&str, &str)] = &[
+    ("add_months", "add_months(CAST($1 AS DATE), $2)"),
+    ("approx_percentile", PERCENTILE),
+    ("approx_percentile", PERCENTILE_ACCURATE),
+    ("array_size", "(CASE WHEN $1 IS NOT NULL THEN size($1) END)"),
     ("array_sort", "array_sort($1, 'ASC', 'NULLS LAST')"),
-    ("log", "ln($1)"),
-    ("median", "median(CAST($1 AS DOUBLE))"),
-    ("regexp_replace", "regexp_replace($1, $2, $3, 'g')"),
-    ("sort_array", "array_sort($1, 'ASC', 'NULLS FIRST')"),
+    ("cardinality", "(CASE WHEN $1 IS NOT NULL THEN size($1) END)"),
+    ("charindex", "locate($1, $2)"),
+    ("charindex", "locate($1, $2, $3)"),
+    ("date_add", "date_add(CAST($1 AS DATE), $2)"),
+    ("date_diff", "datediff(CAST($1 AS DATE), CAST($2 AS DATE))"),
     ("date_format", "date_format(CAST($1 AS TIMESTAMP), $2)"),
+    ("date_sub", "date_sub(CAST($1 AS DATE), $2)"),
+    ("dateadd", "date_add(CAST($1 AS DATE), $2)"),
+    ("datediff", "datediff(CAST($1 AS DATE), CAST($2 AS DATE))"),
+    ("decimal", "CAST($1 AS DECIMAL)"),
+    ("e", "CAST('2.718281828459045' AS DOUBLE)"),
+    ("equal_null", "($1 IS NOT DISTINCT FROM $2)"),
+    ("explode_outer", "unnest(__lakesmith_or_null($1))"),
+    ("flatten", "(CASE WHEN forall($1, x -> x IS NOT NULL) THEN flatten($1) END)"),
+    ("from_unixtime", "date_format(CAST(CAST($1 AS BIGINT) AS TIMESTAMP), 'yyyy-MM-dd HH:mm:ss')"),
+    ("from_unixtime", "date_format(CAST(CAST($1 AS BIGINT) AS TIMESTAMP), $2)"),
+    ("isnan", "coalesce(isnan($1), false)"),
+    ("last_day", "last_day(CAST($1 AS DATE))"),
+    ("left", "substring($1, 1, $2)"),
+    (
+        "levenshtein",
+        "(CASE WHEN levenshtein($1, $2) <= $3 THEN levenshtein($1, $2) WHEN levenshtein($1, $2) > $3 THEN -1 END)",
+    ),
+    ("log", "ln($1)"),
+    ("log", "(CASE WHEN $1 > 0 AND $2 > 0 THEN log($1, $2) END)"),
+    ("map_concat", "$1"),
+    ("map_concat", "map_from_entries(array_concat(map_entries($1), map_entries($2)))"),
+    ("map_concat", "map_from_entries(array_concat(map_entries($1), map_entries($2), map_entries($3)))"),
+    ("map_contains_key", "array_contains(map_keys($1), $2)"),
+    ("median", "median(CAST($1 AS DOUBLE))"),
+    ("mod", "($1 % $2)"),
+    ("next_day", "next_day(CAST($1 AS DATE), $2)"),
+    ("nullifzero", "nullif($1, 0)"),
     ("percentile", "percentile_cont(CAST($1 AS DOUBLE), $2)"),
+    ("percentile_approx", PERCENTILE),
+    ("percentile_approx", PERCENTILE_ACCURATE),
+    ("pmod", "(CASE WHEN $1 % $2 < 0 THEN ($1 % $2 + $2) % $2 ELSE $1 % $2 END)"),
+    ("position", "locate($1, $2)"),
+    ("position", "locate($1, $2, $3)"),
+    ("regexp_count", "size(regexp_extract_all($1, $2, 0))"),
+    ("regexp_substr", "nullif(regexp_extract($1, $2, 0), '')"),
+    ("replace", "replace($1, $2, '')"),
+    ("replace", "(CASE WHEN $2 = '' AND $3 IS NOT NULL THEN $1 ELSE replace($1, $2, $3) END)"),
+    ("right", "(CASE WHEN $2 <= 0 AND $1 IS NOT NULL THEN '' ELSE substring($1, -$2) END)"),
+    ("size", "(CASE WHEN $1 IS NOT NULL THEN size($1) END)"),
+    ("sort_array", "array_sort($1, 'ASC', 'NULLS FIRST')"),
+    (
+        "sort_array",
+        "(CASE WHEN $2 THEN array_sort($1, 'ASC', 'NULLS FIRST') ELSE array_sort($1, 'DESC', 'NULLS LAST') END)",
+    ),
     ("to_date", "CAST($1 AS DATE)"),
+    ("to_date", "CAST(__lakesmith_parse_time($1, $2) AS DATE)"),
     ("to_timestamp", "CAST($1 AS TIMESTAMP)"),
-    ("unix_seconds", "CAST($1 AS BIGINT)"),
+    ("to_timestamp", "__lakesmith_parse_time($1, $2)"),
+    ("to_unix_timestamp", "CAST(CAST($1 AS TIMESTAMP) AS BIGINT)"),
+    ("to_unix_timestamp", "unix_seconds(__lakesmith_parse_time($1, $2))"),
     ("bigint", "CAST($1 AS BIGINT)"),
     ("binary", "CAST($1 AS BINARY)"),
     ("boolean", "CAST($1 AS BOOLEAN)"),
@@ -69,25 +129,34 @@ const EXPRESSIONS: [(&str, &str); 45] = [
     ("timestamp_micros", "CAST(to_timestamp_micros($1) AS TIMESTAMP)"),
     ("timestamp_millis", "CAST(to_timestamp_millis($1) AS TIMESTAMP)"),
     ("timestamp_seconds", "CAST(to_timestamp_seconds($1) AS TIMESTAMP)"),
-    ("try_divide", "(CASE WHEN $2 <> 0 THEN $1 / $2 END)"),
-    ("try_mod", "(CASE WHEN $2 <> 0 THEN $1 % $2 END)"),
+    ("try_add", "__lakesmith_try($1, $2, (a, b) -> a + b)"),
+    ("try_divide", "__lakesmith_try($1, $2, (a, b) -> a / b)"),
+    ("try_mod", "__lakesmith_try($1, $2, (a, b) -> a % b)"),
+    ("try_multiply", "__lakesmith_try($1, $2, (a, b) -> a * b)"),
+    ("try_subtract", "__lakesmith_try($1, $2, (a, b) -> a - b)"),
+    ("try_to_date", "TRY_CAST($1 AS DATE)"),
+    ("try_to_date", "CAST(__lakesmith_try($1, $2, (a, b) -> __lakesmith_parse_time(a, b)) AS DATE)"),
+    ("try_to_timestamp", "TRY_CAST($1 AS TIMESTAMP)"),
+    ("try_to_timestamp", "__lakesmith_try($1, $2, (a, b) -> __lakesmith_parse_time(a, b))"),
     ("unix_timestamp", "CAST(CAST($1 AS TIMESTAMP) AS BIGINT)"),
+    ("unix_timestamp", "unix_seconds(__lakesmith_parse_time($1, $2))"),
     ("weekofyear", "CAST(date_part('week', $1) AS INT)"),
     ("year", "CAST(date_part('year', $1) AS INT)"),
+    ("zeroifnull", "nvl($1, 0)"),
     ("get", "array_element($1, $2 + 1)"),
 ];
 
-/// Functions that take a pattern of Java's, which DataFusion would read as another one; and how many arguments they have
-/// without it.
-const PATTERNS: [(&str, usize); 7] = [
-    ("from_unixtime", 0),
-    ("to_char", 1),
-    ("to_date", 1),
-    ("to_number", 1),
-    ("to_timestamp", 1),
-    ("to_unix_timestamp", 1),
-    ("unix_timestamp", 1),
-];
+/// The value of which so many are not greater.
+const PERCENTILE: &str = "array_element(array_sort(collect_list($1), 'ASC', 'NULLS LAST'), \
+                          CAST(greatest(ceil(count($1) * CAST($2 AS DOUBLE)), 1) AS BIGINT))";
+
+/// The same, whatever accuracy would do: it is exact.
+const PERCENTILE_ACCURATE: &str = "(CASE WHEN $3 > 0 THEN array_element(array_sort(collect_list($1), 'ASC', 'NULLS LAST'), \
+                                   CAST(greatest(ceil(count($1) * CAST($2 AS DOUBLE)), 1) AS BIGINT)) END)";
+
+/// Functions that take a pattern of Java's for numbers, which DataFusion would read as another one; and how many arguments
+/// they have without it.
+const PATTERNS: [(&str, usize); 2] = [("to_char", 1), ("to_number", 1)];
 
 /// Puts what DataFusion knows in the place of what it does not.
 ///
@@ -128,12 +197,35 @@ impl VisitorMut for Translating {
                 count_rows(function);
             } else if name == "struct" {
                 name_fields(function);
+            } else if name == "decode" && count > 2 {
+                if let Some(made) = decoded(function) {
+                    *expr = made;
+                }
             } else if let Some((_, to)) = RENAMED.iter().find(|(from, _)| *from == name) {
                 function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(*to))]);
-            } else if let Some((_, text)) = EXPRESSIONS.iter().find(|(from, _)| *from == name)
-                && let Some(made) = made(text, function)
-            {
-                *expr = made;
+                pass_over_nulls(function);
+            } else {
+                pass_over_nulls(function);
+                let mut known = EXPRESSIONS.iter().filter(|(from, _)| *from == name);
+                if let Some(made) = known.find_map(|(_, text)| made(text, function)) {
+                    *expr = made;
+                }
+            }
+        } else if let Expr::CompoundFieldAccess { access_chain, .. } = expr {
+            for access in access_chain {
+                // A field behind a dot is its name.
+                if let AccessExpr::Dot(field) = access
+                    && let Expr::Identifier(name) = field
+                {
+                    *field = Expr::Value(Value::SingleQuotedString(name.value.clone()).into());
+                }
+            }
+        } else if let Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr: number } = expr {
+            *expr = call("bitwise_not", [number.as_ref().clone()]);
+        } else if let Some(done) = settle_like(expr) {
+            match done {
+                Ok(settled) => *expr = settled,
+                Err(error) => return ControlFlow::Break(error),
             }
         }
         ControlFlow::Continue(())
@@ -193,6 +285,33 @@ fn name_fields(function: &mut Function) {
     function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new("named_struct"))]);
 }
 
+/// `first(c, true)` is `first(c) IGNORE NULLS`.
+fn pass_over_nulls(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    let name = function.name.to_string();
+    if !matches!(name.as_str(), "first_value" | "last_value") || list.args.len() != 2 {
+        return;
+    }
+    let flag = match &list.args[1] {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value))) => match value.value {
+            Value::Boolean(flag) => flag,
+            _ => return,
+        },
+        _ => return,
+    };
+    list.args.truncate(1);
+    function.null_treatment = flag.then_some(NullTreatment::IgnoreNulls);
+}
+
+/// `decode(e, a, x, b, y, z)` as a CASE, in which NULL equals NULL.
+fn decoded(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let pairs = (list.args.len() - 1) / 2;
+    let whens: String = (0..pairs).map(|at| format!(" WHEN $1 <=> ${} THEN ${}", at * 2 + 2, at * 2 + 3)).collect();
+    let otherwise = if list.args.len() % 2 == 0 { format!(" ELSE ${}", list.args.len()) } else { String::new() };
+    made(&format!("(CASE{whens}{otherwise} END)"), function)
+}
+
 /// The expression for a call; `None` if the call has other arguments, or more than arguments.
 fn made(text: &str, function: &Function) -> Option<Expr> {
     if function.over.is_some() || function.filter.is_some() {
@@ -204,7 +323,7 @@ fn made(text: &str, function: &Function) -> Option<Expr> {
         _ => None,
     };
     let arguments = list.args.iter().map(argument).collect::<Option<Vec<_>>>()?;
-    let wanted = (1..=9).take_while(|n| text.contains(&format!("${n}"))).count();
+    let wanted = (1..=99).take_while(|n| text.contains(&format!("${n}"))).count();
     if arguments.len() != wanted {
         return None;
     }

@@ -10,6 +10,7 @@ mod dialect;
 mod forms;
 mod functions;
 mod joins;
+mod like;
 mod literals;
 mod names;
 mod parse;
@@ -19,7 +20,7 @@ mod scope;
 mod spelling;
 mod tokens;
 
-pub(crate) use change::{Change, Delete, Files, Insert, RowsBefore, doubtful_function, has_subquery, table_ref};
+pub(crate) use change::{Change, Delete, Files, Insert, RowsBefore, has_subquery, table_ref};
 pub(crate) use functions::translate_functions;
 pub(crate) use joins::settle_columns;
 pub(crate) use literals::type_literals;

@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 
 use super::Running;
 use crate::query::Prepared;
-use crate::statement::{Delete, ELSEWHERE, Kind, doubtful_function, has_subquery, parse_at, table_ref};
+use crate::statement::{Delete, ELSEWHERE, Kind, has_subquery, parse_at, table_ref};
 
 /// Runs the statement.
 ///
@@ -58,13 +58,6 @@ pub(super) fn rows_that_meet(
     alias: Option<&TableAlias>,
     condition: &Sql,
 ) -> Result<Vec<MarkedFile>> {
-    if let Some(name) = doubtful_function(condition) {
-        return Err(Error::unsupported(format!(
-            "{name} does not tell NULL from false here yet where an array holds NULLs, so no row is deleted by it"
-        ))
-        .class("UNSUPPORTED_FEATURE")
-        .with("function", name));
-    }
     let Running { session, runtime, views, parsed: statement } = running;
     let text = "SELECT _metadata.file_path AS f, _metadata.row_index AS r FROM t WHERE true";
     // Its own names must not be taken for names of the statement, which are known by their places.

@@ -236,7 +236,6 @@ fn what_cannot_be_deleted_is_refused() {
     run(&mut s, "ALTER TABLE t SET TBLPROPERTIES (delta.appendOnly = false)");
     for (sql, expected) in [
         ("DELETE FROM t WHERE id IN (SELECT 1)", "DELTA_UNSUPPORTED_SUBQUERY"),
-        ("DELETE FROM t WHERE NOT array_contains(array(id, NULL), 5)", "UNSUPPORTED_FEATURE"),
         ("DELETE FROM t WHERE nope = 1", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
         ("DELETE FROM t WHERE id", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"),
         ("DELETE FROM t WHERE", "PARSE_SYNTAX_ERROR"),
