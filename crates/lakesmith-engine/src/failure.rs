@@ -240,7 +240,15 @@ fn execution(message: &str) -> Error {
     if lower.contains("cast") && (lower.contains("cannot cast") || lower.contains("can't cast")) {
         return cast(message);
     }
-    Error::usage(lower_first(first_line(message))).class("QUERY_FAILED")
+    let class = [
+        ("map key must be unique", "DUPLICATED_MAP_KEY"),
+        ("field position must not be zero", "INVALID_INDEX_OF_ZERO"),
+        ("start index must not be zero", "INVALID_PARAMETER_VALUE.START"),
+    ]
+    .into_iter()
+    .find(|(part, _)| lower.contains(part))
+    .map_or("QUERY_FAILED", |(_, class)| class);
+    Error::usage(lower_first(first_line(message))).class(class)
 }
 
 fn first_line(message: &str) -> &str {
