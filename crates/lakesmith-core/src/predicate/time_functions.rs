@@ -73,7 +73,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     fixed(&["minute"], INSTANT, Type::Int, |a| int(time_of(instant(a, 0)?) / MINUTE % 60)),
     fixed(&["second"], INSTANT, Type::Int, |a| int(time_of(instant(a, 0)?) / SECOND % 60)),
     fixed(&["unix_date"], DATE, Type::Int, |a| int(i64::from(day(a, 0)?))),
-    fixed(&["unix_timestamp", "to_unix_timestamp"], INSTANT, Type::Long, |a| int(instant(a, 0)?.div_euclid(SECOND))),
+    fixed(&["unix_timestamp", "to_unix_timestamp"], INSTANT, Type::Long, |a| int(instant(a, 0)? / SECOND)),
 ];
 
 /// The function that EXTRACT(field FROM …) stands for.

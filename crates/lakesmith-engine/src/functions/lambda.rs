@@ -1,6 +1,5 @@
 //! Functions that take functions: of the elements of arrays, and of the values of rows.
 
-use std::hash::Hash;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, MapArray, StructArray, UInt32Array};

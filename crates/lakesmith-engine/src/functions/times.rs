@@ -13,8 +13,8 @@ use crate::failure::external;
 
 /// # Source
 /// Spark `TruncTimestamp`, `TruncDate`, `UnixSeconds`, `UnixMillis`, `UnixMicros`, `MonthsBetween`, `GetTimestamp`,
-/// `UnixDate`, `DateFromUnixDate`.
-pub(super) const FUNCTIONS: [Builtin; 9] = [
+/// `UnixTimestamp`, `DateFromUnixDate`.
+pub(super) const FUNCTIONS: [Builtin; 10] = [
     Builtin {
         name: "date_trunc",
         arguments: 2..=2,
@@ -43,6 +43,11 @@ pub(super) const FUNCTIONS: [Builtin; 9] = [
     since_epoch("unix_seconds", |arrays, _| floored(&arrays[0], SECOND)),
     since_epoch("unix_millis", |arrays, _| floored(&arrays[0], 1000)),
     since_epoch("unix_micros", |arrays, _| floored(&arrays[0], 1)),
+    // Unlike its kin, this one rounds towards the epoch.
+    since_epoch("unix_timestamp", |arrays, _| {
+        let times = arrays[0].as_primitive::<TimestampMicrosecondType>();
+        Ok(Arc::new(times.unary::<_, Int64Type>(|micros| micros / SECOND)))
+    }),
     Builtin {
         name: "date_from_unix_date",
         arguments: 1..=1,
