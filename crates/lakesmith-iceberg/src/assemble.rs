@@ -32,6 +32,7 @@ pub(crate) struct SnapshotFiles {
     pub(crate) files: FileTable,
     pub(crate) facts: Vec<FileFacts>,
     pub(crate) encrypted_deletes: BTreeSet<DeleteFileId>,
+    pub(crate) encrypted_vectors: BTreeSet<String>,
 }
 
 /// Reads the live files that `manifests` name.
@@ -67,6 +68,7 @@ struct Assembly {
     index: DeleteIndex,
     facts: Vec<FileFacts>,
     encrypted_deletes: BTreeSet<DeleteFileId>,
+    encrypted_vectors: BTreeSet<String>,
     marks: u32,
 }
 
@@ -81,6 +83,7 @@ impl Assembly {
             index: DeleteIndex::default(),
             facts: Vec::new(),
             encrypted_deletes: BTreeSet::new(),
+            encrypted_vectors: BTreeSet::new(),
             marks,
         }
     }
@@ -91,6 +94,9 @@ impl Assembly {
         let number = sequence_number(&entry)?;
         if file.format == StoredFormat::Puffin {
             let (path, info) = self.vector(file).map_err(context)?;
+            if file.key_metadata.is_some() {
+                self.encrypted_vectors.insert(info.unique_id.clone());
+            }
             return self.index.add_vector(path, number, info);
         }
         let content = match file.content {
@@ -135,9 +141,6 @@ impl Assembly {
         let malformed = |why: &str| Error::corrupt(format!("the entry of a deletion vector is malformed: {why}"));
         if file.content != Content::PositionDeletes {
             return Err(malformed("its content is not position deletes"));
-        }
-        if file.key_metadata.is_some() {
-            return Err(Error::unsupported("the deletion vector is encrypted"));
         }
         let path = file.referenced_data_file.as_deref().ok_or_else(|| malformed("it names no data file"))?;
         let offset = file.content_offset.and_then(|offset| u64::try_from(offset).ok());
@@ -215,7 +218,8 @@ impl Assembly {
     fn finish(self) -> Result<SnapshotFiles> {
         let files = self.builder.finish();
         check_distinct(&files)?;
-        Ok(SnapshotFiles { files, facts: self.facts, encrypted_deletes: self.encrypted_deletes })
+        let (encrypted_deletes, encrypted_vectors) = (self.encrypted_deletes, self.encrypted_vectors);
+        Ok(SnapshotFiles { files, facts: self.facts, encrypted_deletes, encrypted_vectors })
     }
 }
 

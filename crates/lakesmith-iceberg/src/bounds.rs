@@ -53,17 +53,17 @@ pub async fn column_bounds(
     if columns.is_empty() || files.is_empty() {
         return Ok(collector.bounds);
     }
-    debug_assert_eq!(root, &table.log.root, "a table is read from where it was loaded");
     let reader = ManifestReader { store: store.clone(), paths: table.paths(), metadata: table.log.metadata.clone() };
     let holds_data = |m: &&ManifestFile| m.content == ManifestContent::Data && m.may_hold_live_files();
     let manifests: Vec<ManifestFile> = table.log.manifests.iter().filter(holds_data).cloned().collect();
+    let context = |error: Error| error.with("table", root);
     let mut read = reader.read(manifests, collector.metrics());
-    while let Some(manifest) = read.try_next().await? {
+    while let Some(manifest) = read.try_next().await.map_err(context)? {
         for entry in manifest.entries.iter().filter(|entry| entry.status != Status::Deleted) {
-            collector.take(entry)?;
+            collector.take(entry).map_err(context)?;
         }
     }
-    collector.finish()
+    collector.finish().map_err(context)
 }
 
 /// A column that bounds are wanted of.

@@ -21,6 +21,7 @@ mod manifest;
 mod manifest_list;
 pub mod metadata;
 mod metadata_file;
+pub mod metadata_tables;
 mod path;
 mod read;
 mod single_value;

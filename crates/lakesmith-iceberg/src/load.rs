@@ -172,6 +172,7 @@ fn into_table(
             manifests,
             facts: Arc::new(files.facts),
             encrypted_deletes: Arc::new(files.encrypted_deletes),
+            encrypted_vectors: Arc::new(files.encrypted_vectors),
         },
     }
 }

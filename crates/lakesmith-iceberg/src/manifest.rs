@@ -147,6 +147,9 @@ pub struct ContentFile {
     pub content_size: Option<i64>,
 }
 
+/// Bounds by column.
+type Bounds = Vec<(i32, Vec<u8>)>;
+
 /// Which statistics of entries are to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Metrics {
@@ -418,7 +421,7 @@ impl EntryReader<'_> {
         pairs(slot, |id| self.wanted.wants(id), |slot| slot.long())
     }
 
-    fn bounds(&self, slot: &mut Slot<'_, '_, '_>) -> Result<Option<Vec<(i32, Vec<u8>)>>> {
+    fn bounds(&self, slot: &mut Slot<'_, '_, '_>) -> Result<Option<Bounds>> {
         if !self.wanted.wants_any() {
             return Ok(None);
         }
@@ -494,3 +497,7 @@ fn numbers<'a, T>(
     })?;
     Ok(there.then_some(found))
 }
+
+#[cfg(test)]
+#[path = "manifest_tests.rs"]
+mod tests;

@@ -109,7 +109,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
 
 impl ManifestFile {
     /// A manifest of which only the path is known.
-    fn unlisted(path: &str, snapshot_id: i64) -> Self {
+    pub(crate) fn unlisted(path: &str, snapshot_id: i64) -> Self {
         Self {
             path: path.to_owned(),
             length: 0,

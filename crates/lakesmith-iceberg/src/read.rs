@@ -56,6 +56,10 @@ pub fn input_files(table: &IcebergTable, ids: &[FileId]) -> Result<Vec<InputFile
             if facts.encrypted {
                 return Err(Error::unsupported("the data file is encrypted").with("path", file.path));
             }
+            if let Some(vector) = file.deletes.filter(|v| table.log.encrypted_vectors.contains(&v.unique_id)) {
+                let error = Error::unsupported("the deletion vector of the data file is encrypted");
+                return Err(error.with("path", file.path).with("vector", &vector.unique_id));
+            }
             Ok(InputFile {
                 id: *id,
                 location: table.paths().resolve(file.path)?.to_string(),

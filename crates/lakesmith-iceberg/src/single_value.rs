@@ -49,6 +49,17 @@ pub(crate) fn bound(primitive: &Primitive, bytes: &[u8]) -> Option<Scalar> {
     }
 }
 
+/// The value of a bound for people, of types too that bounds say nothing useful of.
+pub(crate) fn readable(primitive: &Primitive, bytes: &[u8]) -> Option<Scalar> {
+    match primitive {
+        Primitive::Uuid => Uuid::from_slice(bytes).ok().map(|uuid| Scalar::String(uuid.to_string())),
+        Primitive::Time | Primitive::TimestampNs | Primitive::TimestampTzNs => {
+            bytes.try_into().ok().map(|bytes| Scalar::Long(i64::from_le_bytes(bytes)))
+        }
+        other => bound(other, bytes),
+    }
+}
+
 /// A number in two's complement, most significant byte first.
 fn unscaled(bytes: &[u8]) -> Option<i128> {
     let first = *bytes.first()?;

@@ -41,6 +41,8 @@ pub struct LogState {
     pub(crate) facts: Arc<Vec<FileFacts>>,
     /// Delete files that are encrypted.
     pub(crate) encrypted_deletes: Arc<BTreeSet<DeleteFileId>>,
+    /// Deletion vectors that are encrypted, by their unique ids.
+    pub(crate) encrypted_vectors: Arc<BTreeSet<String>>,
 }
 
 /// What the manifests say of a data file beside what planners see.

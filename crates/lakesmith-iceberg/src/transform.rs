@@ -184,7 +184,7 @@ mod tests {
         let month = Transform::Month.source_range(&date, &Scalar::Long(1));
         assert_eq!(month, (Some(Scalar::Date(31)), Some(Scalar::Date(58))));
         let year = Transform::Year.source_range(&date, &Scalar::Long(-1));
-        assert_eq!(year, (Some(Scalar::Date(-730)), Some(Scalar::Date(-1))));
+        assert_eq!(year, (Some(Scalar::Date(-731)), Some(Scalar::Date(-1))));
         let day = Transform::Day.source_range(&Primitive::TimestampTz, &Scalar::Date(-1));
         assert_eq!(day, (Some(Scalar::Timestamp(-2 * MICROS_PER_DAY)), Some(Scalar::Timestamp(-1))));
         let hour = Transform::Hour.source_range(&Primitive::Timestamp, &Scalar::Long(1));

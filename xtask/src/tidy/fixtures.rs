@@ -4,24 +4,33 @@ use std::collections::BTreeSet;
 
 /// The catalogue, relative to the root.
 pub(crate) const CATALOGUE: &str = "fixtures/README.md";
-const TABLES: &str = "fixtures/delta/";
+/// Folders of golden tables, and what the catalogue puts before the names of those in each.
+const FOLDERS: [(&str, &str); 2] = [("fixtures/delta/", ""), ("fixtures/iceberg/", "iceberg/")];
 
 /// Findings among the project's files and in the catalogue's text.
 pub(crate) fn check(files: &[String], catalogue: &str) -> Vec<String> {
     let inside = |file: &'_ String| {
-        let (name, _) = file.strip_prefix(TABLES)?.split_once('/')?;
-        Some(name.to_owned())
+        FOLDERS.iter().find_map(|(folder, before)| {
+            let (name, _) = file.strip_prefix(folder)?.split_once('/')?;
+            Some(format!("{before}{name}"))
+        })
     };
     let tables: BTreeSet<String> = files.iter().filter_map(inside).collect();
     let row = |line: &'_ str| Some(line.strip_prefix("| `")?.split_once("` |")?.0.to_owned());
     let named: BTreeSet<String> = catalogue.lines().filter_map(row).collect();
-    let unnamed = tables.difference(&named).map(|name| format!("{CATALOGUE}: no row for {TABLES}{name}"));
-    let gone = named.difference(&tables).map(|name| format!("{CATALOGUE}: {TABLES}{name} does not exist"));
+    let unnamed = tables.difference(&named).map(|name| format!("{CATALOGUE}: no row for {}", folder_of(name)));
+    let gone = named.difference(&tables).map(|name| format!("{CATALOGUE}: {} does not exist", folder_of(name)));
     let untold = tables
         .iter()
-        .filter(|name| !files.contains(&format!("{TABLES}{name}.expected.json")))
-        .map(|name| format!("{TABLES}{name}.expected.json is missing"));
+        .map(|name| format!("{}.expected.json", folder_of(name)))
+        .filter(|expected| !files.contains(expected))
+        .map(|expected| format!("{expected} is missing"));
     unnamed.chain(gone).chain(untold).collect()
+}
+
+/// The folder of a table that the catalogue calls `name`.
+fn folder_of(name: &str) -> String {
+    if name.starts_with("iceberg/") { format!("fixtures/{name}") } else { format!("fixtures/delta/{name}") }
 }
 
 #[cfg(test)]
@@ -38,5 +47,8 @@ mod tests {
         assert_eq!(check(&files(&[log, expected]), "").len(), 1);
         assert_eq!(check(&files(&[log]), text).len(), 1);
         assert_eq!(check(&files(&[]), text).len(), 1);
+        let iceberg = ["fixtures/iceberg/t/metadata/v1.metadata.json", "fixtures/iceberg/t.expected.json"];
+        assert_eq!(check(&files(&iceberg), "| `iceberg/t` | a table |"), Vec::<String>::new());
+        assert_eq!(check(&files(&iceberg), "| `t` | a table |").len(), 2);
     }
 }
