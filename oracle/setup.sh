@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the foreign readers that our tests compare with: a Python environment (Spark, deltalake, DuckDB, pytest) and
-# Delta's jars. Result: $LAKESMITH_ORACLE_HOME/{venv,jars} (default ~/.cache/lakesmith). Idempotent, one run at a time.
+# the jars of Delta and Iceberg. Result: $LAKESMITH_ORACLE_HOME/{venv,jars} (default ~/.cache/lakesmith). Idempotent, one run at a time.
 #   setup.sh            the core set
 #   setup.sh services   also an S3 server (SeaweedFS) and an Azure one (Azurite)
 # Needs python3 with venv, Java 17 and Maven (services: npm too), and the public package registries.
@@ -25,7 +25,7 @@ core() {
   rm -rf "$home/jars"
   mkdir "$home/jars"
   # The other dependencies (Jackson, ANTLR …) are in pyspark already, and a second copy would clash.
-  cp "$work"/all/delta-*.jar "$work"/all/unitycatalog-*.jar "$home/jars/"
+  cp "$work"/all/delta-*.jar "$work"/all/unitycatalog-*.jar "$work"/all/iceberg-*.jar "$home/jars/"
   rm -rf "$work"
 }
 

@@ -1,4 +1,4 @@
-"""One Spark session with Delta Lake, strict about what it reads."""
+"""One Spark session with Delta Lake and a catalog of Iceberg tables, strict about what it reads."""
 
 import glob
 import os
@@ -32,6 +32,11 @@ def start(work, memory="2g"):
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Iceberg tables in folders: ice.<database>.<table>.
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "hadoop",
+        "spark.sql.catalog.ice.warehouse": f"{work}/iceberg",
+        "spark.sql.catalog.ice.cache-enabled": "false",
         "spark.databricks.delta.snapshotPartitions": "2",
         # What we commit must agree with what Spark computes, or the read fails.
         "spark.databricks.delta.checksum.mismatch.fatal": "true",
