@@ -24,6 +24,7 @@ mod metadata_file;
 pub mod metadata_tables;
 mod path;
 mod read;
+pub mod rest;
 mod single_value;
 mod snapshot_files;
 mod table;

@@ -44,8 +44,7 @@ impl Session {
     }
 
     fn open_described(&self, target: &Target, at: TimeTravel) -> Result<Opened> {
-        let store = self.open(&target.root)?;
-        self.runtime.block_on(Opened::load(&store, &target.root, target.format, at, false))
+        self.runtime.block_on(Opened::load(&self.open_target(target)?, target, at, false))
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 
 use crate::Session;
 use crate::catalog::Target;
-use crate::format::{Format, Opened};
+use crate::format::Opened;
 use crate::ops::describe::spark_uri;
 
 /// One version of a table. Cloning shares it.
@@ -23,7 +23,7 @@ use crate::ops::describe::spark_uri;
 pub struct Table {
     opened: Opened,
     store: Store,
-    root: Location,
+    target: Target,
     read: Arc<ReadSpec>,
     row_tracking: Option<RowTrackingColumns>,
     io: Io,
@@ -44,23 +44,17 @@ impl Io {
 
 impl Table {
     pub(crate) fn open(session: &Session, target: &Target, at: TimeTravel) -> Result<Table> {
-        let store = session.open(&target.root)?;
+        let store = session.open_target(target)?;
         let io = Io::of(session);
-        session.runtime.block_on(Table::load(store, &target.root, target.format, at, true, io))
+        session.runtime.block_on(Table::load(store, target.clone(), at, true, io))
     }
 
-    async fn load(
-        store: Store,
-        root: &Location,
-        format: Option<Format>,
-        at: TimeTravel,
-        files: bool,
-        io: Io,
-    ) -> Result<Table> {
-        let opened = Opened::load(&store, root, format, at, files).await?;
+    async fn load(store: Store, target: Target, at: TimeTravel, files: bool, io: Io) -> Result<Table> {
+        let opened = Opened::load(&store, &target, at, files).await?;
+        let target = target.of(opened.format());
         let read = Arc::new(opened.read_spec()?);
         let row_tracking = opened.row_tracking()?;
-        Ok(Table { opened, store, root: root.clone(), read, row_tracking, io })
+        Ok(Table { opened, store, target, read, row_tracking, io })
     }
 
     pub(crate) fn opened(&self) -> &Opened {
@@ -74,7 +68,7 @@ impl Table {
 
     /// Where it lies.
     pub fn root(&self) -> &Location {
-        &self.root
+        &self.target.root
     }
 
     /// The storage that holds it.
@@ -97,7 +91,7 @@ impl Table {
     /// # Errors
     /// Corrupt or Unsupported for a path that names no place we know.
     pub fn input_files(&self, ids: &[FileId]) -> Result<Vec<InputFile>> {
-        self.opened.input_files(&self.root, ids)
+        self.opened.input_files(self.root(), ids)
     }
 
     /// What the metadata says of the columns in `files`, in their order; the metadata is read once for all of them.
@@ -105,7 +99,7 @@ impl Table {
     /// # Errors
     /// Corrupt if it no longer gives the same files, those of the storage.
     pub async fn column_bounds(&self, columns: &[OrderKey], files: &[FileId]) -> Result<Vec<ColumnBounds>> {
-        self.opened.column_bounds(&self.store, &self.root, columns, files).await
+        self.opened.column_bounds(&self.store, self.root(), columns, files).await
     }
 
     /// The rows of a file that its vector deletes; none without one.
@@ -154,7 +148,7 @@ impl Table {
         )
         .class("FAILED_READ_FILE.FILE_NOT_EXIST")
         .with("path", path)
-        .with("table", spark_uri(&self.root))
+        .with("table", spark_uri(self.root()))
         .with("version", self.state().version)
     }
 }
@@ -165,9 +159,9 @@ pub struct TableOutline(Table);
 
 impl TableOutline {
     pub(crate) fn open(session: &Session, target: &Target, at: TimeTravel) -> Result<TableOutline> {
-        let store = session.open(&target.root)?;
+        let store = session.open_target(target)?;
         let io = Io::of(session);
-        session.runtime.block_on(Table::load(store, &target.root, target.format, at, false, io)).map(TableOutline)
+        session.runtime.block_on(Table::load(store, target.clone(), at, false, io)).map(TableOutline)
     }
 
     /// The table, which seems to have no files.
@@ -180,9 +174,9 @@ impl TableOutline {
     /// # Errors
     /// As [`Session::open_table`].
     pub async fn with_files(&self) -> Result<Table> {
-        let Table { opened, store, root, io, .. } = &self.0;
+        let Table { opened, store, target, io, .. } = &self.0;
         let at = TimeTravel::Version(opened.state().version);
-        Table::load(store.clone(), root, Some(opened.format()), at, true, io.clone()).await
+        Table::load(store.clone(), target.clone(), at, true, io.clone()).await
     }
 
     /// How many rows each partition has, without loading the files; `None`: only these tell.
@@ -190,6 +184,6 @@ impl TableOutline {
     /// # Errors
     /// Unavailable, Cancelled.
     pub async fn row_counts(&self) -> Result<Option<Vec<(PartitionTuple, PartitionRows)>>> {
-        self.0.opened.row_counts(&self.0.store, &self.0.root).await
+        self.0.opened.row_counts(&self.0.store, self.0.root()).await
     }
 }

@@ -11,7 +11,7 @@ use crate::format::{Format, find, not_written};
 use crate::{Session, Table, ops};
 
 pub(crate) fn run(session: &Session, target: &Target, operation: Operation) -> Result<Report> {
-    let store = session.open(&target.root)?;
+    let store = session.open_target(target)?;
     let name = operation.name();
     watched(&store, target, name, || {
         dispatch(session, &store, target, operation).map_err(|error| {

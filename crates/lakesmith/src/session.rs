@@ -209,10 +209,17 @@ impl Session {
     /// # Errors
     /// Usage for settings that contradict each other.
     pub fn open(&self, root: &Location) -> Result<Store> {
+        self.open_with(root, &BTreeMap::new())
+    }
+
+    /// The same with more settings, which win over those of the session.
+    pub(crate) fn open_with(&self, root: &Location, further: &BTreeMap<String, String>) -> Result<Store> {
         match &self.options.store {
             Some(open) => open(root),
             None => {
                 let keys = self.settings.iter().filter(|(key, _)| StoreOptions::understands(key));
+                let further = further.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+                let keys = keys.chain(further);
                 let options = keys.fold(StoreOptions::from_env(), |options, (key, value)| options.with(key, value));
                 Store::open(root, &options)
             }

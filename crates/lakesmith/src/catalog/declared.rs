@@ -12,9 +12,10 @@
 use std::sync::Arc;
 
 use lakesmith_core::{Error, Result};
+use lakesmith_iceberg::rest::{RestCatalog, RestOptions};
 use lakesmith_sql::Settings;
 
-use super::{Catalog, FolderCatalog};
+use super::{Catalog, FolderCatalog, ServedCatalog};
 use crate::{Session, table_ref};
 
 const PREFIX: &str = "spark.sql.catalog.";
@@ -55,9 +56,24 @@ pub(super) fn catalog(session: &Session, name: &str) -> Result<Option<Arc<dyn Ca
             let store = session.open(&root)?;
             Ok(Some(Arc::new(FolderCatalog::new(store, root, session.runtime.handle().clone()))))
         }
+        "rest" => {
+            let uri = setting("uri").ok_or_else(|| {
+                Error::usage(format!("the catalog {name} has no address: SET {PREFIX}{name}.uri to that of its server"))
+                    .with("key", format!("{PREFIX}{name}.uri"))
+            })?;
+            let before = format!("{PREFIX}{name}.");
+            let own = session.settings.iter().filter_map(|(key, value)| {
+                let starts = key.get(..before.len()).is_some_and(|start| start.eq_ignore_ascii_case(&before));
+                starts.then(|| (key[before.len()..].to_owned(), value.to_owned()))
+            });
+            let warehouse = setting("warehouse").map(str::to_owned);
+            let options = RestOptions { uri: uri.to_owned(), warehouse, properties: own.collect() };
+            let served = ServedCatalog::new(RestCatalog::new(options)?, session.runtime.handle().clone())?;
+            Ok(Some(Arc::new(served)))
+        }
         _ => Err(Error::unsupported(format!(
-            "the catalog {name} is of the type '{kind}'; this version reads catalogs of the type 'hadoop', and tables of \
-             others by their path, as in iceberg.`/path/to/table`"
+            "the catalog {name} is of the type '{kind}'; this version reads catalogs of the types 'hadoop' and 'rest', and \
+             tables of others by their path, as in iceberg.`/path/to/table`"
         ))
         .class("UNSUPPORTED_FEATURE")
         .with("key", format!("{PREFIX}{name}.type"))),

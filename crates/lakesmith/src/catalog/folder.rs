@@ -79,8 +79,8 @@ impl Catalog for FolderCatalog {
             if !lakesmith_iceberg::is_table(&self.store, &location).await? {
                 return Ok(None);
             }
-            let format = Some(Format::Iceberg);
-            Ok(Some(CatalogTable { name: location.file_name().to_owned(), location, managed: true, format }))
+            let table = CatalogTable::new(location.file_name().to_owned(), location, true);
+            Ok(Some(CatalogTable { format: Some(Format::Iceberg), ..table }))
         })
     }
 }

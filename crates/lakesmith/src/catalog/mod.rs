@@ -10,8 +10,11 @@ mod entry;
 mod folder;
 pub(crate) mod names;
 mod resolve;
+mod rest;
 pub(crate) mod statements;
 mod warehouse;
+
+use std::collections::BTreeMap;
 
 use lakesmith_core::{Error, Result};
 use lakesmith_storage::Location;
@@ -20,6 +23,7 @@ use crate::format::Format;
 
 pub(crate) use folder::FolderCatalog;
 pub(crate) use resolve::Target;
+pub(crate) use rest::ServedCatalog;
 pub(crate) use warehouse::Warehouse;
 
 /// The database that is there without having been made.
@@ -49,6 +53,17 @@ pub struct CatalogTable {
     pub managed: bool,
     /// Its format, where the catalog knows it.
     pub format: Option<Format>,
+    /// The file that describes its newest version, where the catalog and not the folder tells which that is.
+    pub metadata: Option<Location>,
+    /// Settings by which its storage is reached, beside those of the session.
+    pub storage: BTreeMap<String, String>,
+}
+
+impl CatalogTable {
+    /// A table of which the catalog knows no more than where it lies.
+    pub fn new(name: String, location: Location, managed: bool) -> Self {
+        Self { name, location, managed, format: None, metadata: None, storage: BTreeMap::new() }
+    }
 }
 
 /// A catalog is not written.

@@ -1,5 +1,6 @@
 //! From what people write to the place of a table.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,12 +21,16 @@ pub(crate) struct Target {
     pub name: Option<TableName>,
     /// The format that was asked for; `None`: that of the table which lies there.
     pub format: Option<Format>,
+    /// As in [`CatalogTable::metadata`].
+    pub metadata: Option<Location>,
+    /// As in [`CatalogTable::storage`].
+    pub storage: BTreeMap<String, String>,
 }
 
 impl Target {
     /// A table that is named by its place.
     pub(crate) fn path(root: Location) -> Self {
-        Self { root, name: None, format: None }
+        Self { root, name: None, format: None, metadata: None, storage: BTreeMap::new() }
     }
 
     /// The same place, whose table is of this format.
@@ -113,7 +118,9 @@ impl Session {
                 let named = self.named(parts)?;
                 match named.find()? {
                     Some(found) => {
-                        Ok(Target { name: Some(named.name_of(&found)), root: found.location, format: found.format })
+                        let name = Some(named.name_of(&found));
+                        let CatalogTable { location: root, format, metadata, storage, .. } = found;
+                        Ok(Target { root, name, format, metadata, storage })
                     }
                     None => Err(named.not_found()),
                 }

@@ -116,7 +116,7 @@ impl Warehouse {
             && let Some(elsewhere) = read_table(&bytes, &place)?.location
         {
             let location = Location::from_canonical(&elsewhere).map_err(|e| e.with("entry", &place))?;
-            return Ok(Some(CatalogTable { name, location, managed: false, format: None }));
+            return Ok(Some(CatalogTable::new(name, location, false)));
         }
         let children = self.store.children(&database.location).await?;
         // A link to a folder is in no listing.
@@ -126,7 +126,7 @@ impl Warehouse {
             return Ok(None);
         }
         let format = self.format(&location).await?;
-        Ok(format.map(|format| CatalogTable { name, location, managed: true, format: Some(format) }))
+        Ok(format.map(|format| CatalogTable { format: Some(format), ..CatalogTable::new(name, location, true) }))
     }
 
     async fn read(&self, place: &Location) -> Result<Option<bytes::Bytes>> {
@@ -323,7 +323,7 @@ impl Catalog for Warehouse {
         }
         let managed = location.is_none();
         let location = location.unwrap_or_else(|| database.location.join(&name));
-        Ok(CatalogTable { name, location, managed, format: None })
+        Ok(CatalogTable::new(name, location, managed))
     }
 
     fn claim(&self, database: &Database, table: &CatalogTable) -> Result<()> {

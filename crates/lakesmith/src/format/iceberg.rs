@@ -12,8 +12,9 @@ use lakesmith_core::table::{Field, FileId, Scalar, Value};
 use lakesmith_iceberg::metadata::SortField;
 use lakesmith_iceberg::types::Primitive;
 use lakesmith_iceberg::{At, IcebergTable, Needs, PartitionField, PartitionSpec, Snapshot, Transform};
-use lakesmith_storage::{Location, Store};
+use lakesmith_storage::Store;
 
+use crate::catalog::Target;
 use crate::ops::iso;
 
 /// The snapshot that is meant; snapshot ids are positive, so that a version is one of them.
@@ -131,8 +132,12 @@ pub(crate) fn partition_struct(table: &IcebergTable, file: FileId) -> Value {
 }
 
 /// The snapshots, newest first, as entries of a history.
-pub(super) async fn history(store: &Store, root: &Location, options: HistoryOptions) -> Result<HistoryReport> {
-    let table = lakesmith_iceberg::load(store, root, At::Latest, Needs { files: false }).await?;
+pub(super) async fn history(store: &Store, target: &Target, options: HistoryOptions) -> Result<HistoryReport> {
+    let needs = Needs { files: false };
+    let table = match &target.metadata {
+        Some(metadata) => lakesmith_iceberg::load_metadata_at(store, metadata, At::Latest, needs).await?,
+        None => lakesmith_iceberg::load(store, &target.root, At::Latest, needs).await?,
+    };
     let mut snapshots: Vec<&Snapshot> = table.log.metadata.snapshots.iter().collect();
     snapshots.sort_by_key(|s| std::cmp::Reverse((s.sequence_number, s.timestamp_ms, s.snapshot_id)));
     let wanted = snapshots.into_iter().filter(|s| !options.data_changes || s.operation() != Some("replace"));

@@ -44,6 +44,14 @@ impl Format {
 }
 
 impl Session {
+    /// Opens the storage that holds a table.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub(crate) fn open_target(&self, target: &Target) -> Result<Store> {
+        self.open_with(&target.root, &target.storage)
+    }
+
     /// The format of a table; Delta where none lies.
     ///
     /// # Errors
@@ -51,7 +59,7 @@ impl Session {
     pub(crate) fn format(&self, target: &Target) -> Result<Format> {
         match target.format {
             Some(format) => Ok(format),
-            None => self.runtime.block_on(find(&self.open(&target.root)?, &target.root)),
+            None => self.runtime.block_on(find(&self.open_target(target)?, &target.root)),
         }
     }
 }
@@ -85,32 +93,33 @@ impl Opened {
         at: TimeTravel,
         files: bool,
     ) -> Result<Opened> {
-        let opened = session.runtime.block_on(Opened::load(store, &target.root, target.format, at, files))?;
+        let opened = session.runtime.block_on(Opened::load(store, target, at, files))?;
         let (version, files) = (opened.state().version, opened.state().files.len());
         tracing::info!(version, files, requests = store.requests().total(), "loaded");
         Ok(opened)
     }
 
-    /// Loads the table at `root`; without a format, that of the table which lies there.
-    pub(crate) async fn load(
-        store: &Store,
-        root: &Location,
-        format: Option<Format>,
-        at: TimeTravel,
-        files: bool,
-    ) -> Result<Opened> {
-        match format {
+    /// Loads a table; without a format, that which lies there.
+    pub(crate) async fn load(store: &Store, target: &Target, at: TimeTravel, files: bool) -> Result<Opened> {
+        let root = &target.root;
+        match target.format {
             Some(Format::Delta) => {
                 let needs = lakesmith_delta::Needs { files, stats: false };
                 lakesmith_delta::load(store, root, at, needs).await.map(Arc::new).map(Self::Delta)
             }
             Some(Format::Iceberg) => {
                 let needs = lakesmith_iceberg::Needs { files };
-                lakesmith_iceberg::load(store, root, iceberg::at(at), needs).await.map(Arc::new).map(Self::Iceberg)
+                let loaded = match &target.metadata {
+                    Some(metadata) => {
+                        lakesmith_iceberg::load_metadata_at(store, metadata, iceberg::at(at), needs).await
+                    }
+                    None => lakesmith_iceberg::load(store, root, iceberg::at(at), needs).await,
+                };
+                loaded.map(Arc::new).map(Self::Iceberg)
             }
             None => {
-                let format = find(store, root).await?;
-                Box::pin(Self::load(store, root, Some(format), at, files)).await
+                let found = target.clone().of(find(store, root).await?);
+                Box::pin(Self::load(store, &found, at, files)).await
             }
         }
     }
@@ -132,7 +141,7 @@ impl Opened {
         };
         match format {
             Format::Delta => lakesmith_delta::history(store, root, options, cancel).await,
-            Format::Iceberg => iceberg::history(store, root, options).await,
+            Format::Iceberg => iceberg::history(store, target, options).await,
         }
     }
 

@@ -489,12 +489,12 @@ impl Catalog for One {
     }
 
     fn table(&self, _: &Database, name: &str) -> Result<Option<CatalogTable>> {
-        let table = CatalogTable { name: "one".into(), location: self.place.clone(), managed: false, format: None };
+        let table = CatalogTable::new("one".into(), self.place.clone(), false);
         Ok(name.eq_ignore_ascii_case("one").then_some(table))
     }
 
     fn place(&self, _: &Database, name: &str, _: Option<Location>) -> Result<CatalogTable> {
-        Ok(CatalogTable { name: name.to_lowercase(), location: self.place.join(name), managed: false, format: None })
+        Ok(CatalogTable::new(name.to_lowercase(), self.place.join(name), false))
     }
 
     fn claim(&self, _: &Database, _: &CatalogTable) -> Result<()> {
