@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from answers import near, plain, shown
+from answers import near, shown
 from lakesmith_binary import Failed
 
 DAYS = "date_add(DATE'2026-01-01', CAST(id % 40 AS INT))"
@@ -21,10 +21,11 @@ TABLES = {
     "plain_v3": ("'format-version'='3', 'write.delete.mode'='merge-on-read'", ""),
 }
 
+# What Iceberg's own readers skip by bounds hides NaN from `x > 60` and -0.0 from `x = 0`: Spark's answer depends on how rows lie in files.
 FILTERS = [
     "id = 137", "id IN (3, 77, 401)", "id > 380", "id < 0 OR k = 2", "k IS NULL", "k = 3 AND d >= DATE'2026-01-20'", "v = 'name 7'",
     "v LIKE 'name 1%'", "v IS NULL", "v >= 'name 3' AND v < 'name 5'", "d = DATE'2026-01-17'", "d < DATE'2026-01-03'", "d IS NULL",
-    "ts >= TIMESTAMP'2026-01-10 00:00:00' AND ts < TIMESTAMP'2026-01-11 12:00:00'", "ts IS NULL", "x > 60 AND x < 1e9", "x = 0", "x = double('NaN')",
+    "ts >= TIMESTAMP'2026-01-10 00:00:00' AND ts < TIMESTAMP'2026-01-11 12:00:00'", "ts IS NULL", "x > 60 AND x < 1e9", "x = 30.0", "x = double('NaN')",
     "x < -1", "price = 13.70", "price > 400", "price IS NULL", "bin = X'33'", "ok", "NOT ok AND k < 3", "st.a = 11", "st.b.c IS NULL", "st IS NULL",
     "year(ts) = 2026 AND id % 17 = 3", "id BETWEEN 100 AND 120 AND v <> 'name 1'", "later IS NULL", "later = 7", "k2 = 4",
 ]
@@ -32,6 +33,13 @@ FILTERS = [
 
 def rows_of(frame):
     return [[shown(value, field.dataType) for value, field in zip(row, frame.schema.fields)] for row in frame.collect()]
+
+
+def ordered(value):
+    """Entries of maps in the order of their keys: writers put them in any."""
+    if isinstance(value, dict):
+        return {key: ordered(value[key]) for key in sorted(value)}
+    return [ordered(item) for item in value] if isinstance(value, list) else value
 
 
 class Both:
@@ -46,14 +54,13 @@ class Both:
 
     def ours(self, text):
         lines = self.lakesmith.run("sql", text.replace("{t}", f"iceberg.`{self.path}`"), "--json").splitlines()
-        return [[plain(value) for _, value in json.loads(line, object_pairs_hook=list)] for line in lines]
+        return [list(json.loads(line).values()) for line in lines]
 
     def same(self, text):
-        ours, theirs = self.ours(text), [[plain(json.loads(json.dumps(value), object_pairs_hook=list)) for value in row]
-                                         for row in rows_of(self.sql(text))]
+        ours, theirs = self.ours(text), rows_of(self.sql(text))
         assert len(ours) == len(theirs), text
         for our, their in zip(ours, theirs):
-            assert near(our, their), (text, our, their)
+            assert near(ordered(our), ordered(their)), (text, our, their)
         return ours
 
 
@@ -71,7 +78,11 @@ def add(table, start, columns="id, k, v, d, ts, x, price, bin, ok, st"):
     table.sql(f"INSERT INTO {{t}} ({columns}) SELECT {columns} FROM added")
 
 
-@pytest.fixture(scope="module", params=list(TABLES))
+# All of them take minutes.
+IN_CI = ("vectors_v3",)
+
+
+@pytest.fixture(scope="module", params=[name if name in IN_CI else pytest.param(name, marks=pytest.mark.full) for name in TABLES])
 def table(request, spark, lakesmith):
     """Appends, deletes and updates, with the schema and the partitioning changed in between."""
     properties, partitioning = TABLES[request.param]
@@ -127,10 +138,23 @@ def test_row_ids_are_spark_s(table):
     table.same("SELECT id, _row_id, _last_updated_sequence_number FROM {t} ORDER BY id, v")
 
 
-@pytest.mark.parametrize("kind", ["snapshots", "history", "refs", "metadata_log_entries"])
+KINDS = {
+    # name: order
+    "snapshots": "snapshot_id", "history": "made_current_at, snapshot_id", "refs": "name", "metadata_log_entries": "file",
+    "files": "file_path, referenced_data_file", "data_files": "file_path", "delete_files": "file_path, referenced_data_file",
+    "all_data_files": "file_path", "all_delete_files": "file_path, referenced_data_file", "all_files": "file_path, referenced_data_file",
+    "entries": "data_file.file_path, data_file.referenced_data_file, status, snapshot_id", "manifests": "path",
+    "all_entries": "data_file.file_path, data_file.referenced_data_file, status, snapshot_id, sequence_number",
+    "all_manifests": "path, reference_snapshot_id", "partitions": "record_count, last_updated_at, total_data_file_size_in_bytes",
+}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
 def test_metadata_tables_are_spark_s(table, kind):
-    order = "1, 2" if kind != "refs" else "1"
-    table.same(f"SELECT * FROM {{t}}.{kind} ORDER BY {order}")
+    theirs = table.sql(f"SELECT * FROM {{t}}.{kind}").schema
+    columns = [json.loads(line) for line in table.lakesmith.run("sql", f"SELECT * FROM iceberg.`{table.path}`.{kind} LIMIT 1", "--json").splitlines()]
+    assert [list(row) for row in columns] in ([], [[field.name for field in theirs.fields]])
+    table.same(f"SELECT * FROM {{t}}.{kind} ORDER BY {KINDS[kind]}")
 
 
 def test_a_catalog_s_names_are_spark_s(table, lakesmith):

@@ -9,18 +9,21 @@
 
 use lakesmith_core::op::TimeTravel;
 use lakesmith_core::table::MetadataTable;
-use lakesmith_core::{ErrorKind, Result};
+use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_sql::TableRef;
 
 use crate::Session;
 use crate::catalog::Target;
 use crate::format::Opened;
 
+/// Metadata tables that have the same columns in Spark and in Trino.
+const SAME_IN_TRINO: [&str; 4] = ["snapshots", "history", "refs", "metadata_log_entries"];
+
 /// What is told of a table.
 struct Described {
     table: TableRef,
     kind: String,
-    /// True for Trino's spelling, whose columns differ.
+    /// True for Trino's spelling.
     trino: bool,
 }
 
@@ -34,10 +37,17 @@ impl Session {
         if !described.trino && matches!(table, TableRef::Name(_)) && self.target(table).is_ok() {
             return Ok(None);
         }
+        if described.trino && !SAME_IN_TRINO.contains(&described.kind.as_str()) {
+            return Err(Error::unsupported(format!(
+                "the columns that Trino gives to \"${0}\" are not known in this version; `t.{0}` gives Spark's",
+                described.kind
+            ))
+            .class("UNSUPPORTED_FEATURE"));
+        }
         // A name that means nothing else is told of as it was written.
         let Ok(target) = self.target(&described.table) else { return Ok(None) };
         match self.open_described(&target, at.clone()) {
-            Ok(opened) => opened.metadata_table(&described.kind).map(Some),
+            Ok(opened) => opened.metadata_table(self, &self.open_target(&target)?, &described.kind).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound && !described.trino => Ok(None),
             Err(error) => Err(error),
         }

@@ -36,6 +36,21 @@ pub fn readable_metrics(schema: &SchemaVersion, file: &FileRow) -> Vec<ReadableM
     metrics
 }
 
+/// The columns that have such statistics, in the same order, with the types of their bounds.
+pub fn metric_columns(schema: &SchemaVersion) -> Vec<(String, Primitive)> {
+    fn walk(field: &IcebergField, above: &str, found: &mut Vec<(String, Primitive)>) {
+        let column = if above.is_empty() { field.name.clone() } else { format!("{above}.{}", field.name) };
+        match &field.field_type {
+            IcebergType::Primitive(primitive) => found.push((column, primitive.clone())),
+            parted => parted.parts().into_iter().for_each(|part| walk(part, &column, found)),
+        }
+    }
+    let mut found = Vec::new();
+    schema.fields.iter().for_each(|field| walk(field, "", &mut found));
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
 fn add(field: &IcebergField, above: &str, file: &FileRow, metrics: &mut Vec<ReadableMetrics>) {
     let column = if above.is_empty() { field.name.clone() } else { format!("{above}.{}", field.name) };
     let IcebergType::Primitive(primitive) = &field.field_type else {

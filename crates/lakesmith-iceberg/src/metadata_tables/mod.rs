@@ -25,7 +25,7 @@ mod snapshot_rows;
 pub use entries::{EntryRow, entries};
 pub use files::{FileKinds, FileRow, Reach, files};
 pub use manifest_rows::{ManifestRow, PartitionSummary, all_manifests, manifests};
-pub use metrics::{ReadableMetrics, readable_metrics};
+pub use metrics::{ReadableMetrics, metric_columns, readable_metrics};
 pub use partition_rows::{PartitionRow, partitions};
 pub use partition_type::{PartitionColumn, partition_columns};
 pub use snapshot_rows::{HistoryRow, MetadataLogRow, RefRow, SnapshotRow, history, metadata_log, refs, snapshots};

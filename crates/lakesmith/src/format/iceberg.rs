@@ -10,8 +10,8 @@ use lakesmith_core::op::{HistoryEntry, HistoryOptions, HistoryReport, TimeTravel
 use lakesmith_core::plan::keys::reference_name;
 use lakesmith_core::table::{Field, FileId, Scalar, Value};
 use lakesmith_iceberg::metadata::SortField;
-use lakesmith_iceberg::types::Primitive;
-use lakesmith_iceberg::{At, IcebergTable, Needs, PartitionField, PartitionSpec, Snapshot, Transform};
+use lakesmith_iceberg::metadata_tables::partition_columns;
+use lakesmith_iceberg::{At, IcebergTable, Needs, PartitionField, Snapshot, Transform};
 use lakesmith_storage::Store;
 
 use crate::catalog::Target;
@@ -85,40 +85,9 @@ fn name(table: &IcebergTable, id: i32) -> String {
     table.log.metadata.current_schema().name_of(id).unwrap_or_else(|| id.to_string())
 }
 
-/// The fields of all partition specs, those of the newest first named as they are now, in the order of their ids.
-///
-/// # Source
-/// Iceberg `Partitioning.partitionType`.
-fn partition_fields(table: &IcebergTable) -> BTreeMap<i32, (&PartitionField, Primitive)> {
-    let metadata = &table.log.metadata;
-    let mut specs: Vec<&PartitionSpec> = metadata.partition_specs.iter().collect();
-    specs.sort_by_key(|spec| std::cmp::Reverse(spec.spec_id));
-    let mut found: BTreeMap<i32, (&PartitionField, Primitive)> = BTreeMap::new();
-    for spec in specs {
-        for (field, kind) in spec.fields.iter().zip(metadata.partition_types(spec)) {
-            let Some(kind) = kind else { continue };
-            let replaces = found.get(&field.field_id).is_none_or(|(known, _)| known.transform == Transform::Void);
-            if replaces {
-                found.insert(field.field_id, (field, kind));
-            }
-        }
-    }
-    found
-}
-
 /// The type of the struct that holds a file's partition values, whatever its spec.
 pub(crate) fn partition_type(table: &IcebergTable) -> Vec<Field> {
-    let fields = partition_fields(table).into_values();
-    fields
-        .map(|(field, kind)| Field {
-            name: field.name.clone(),
-            physical: field.name.clone(),
-            id: Some(field.field_id),
-            data_type: kind.spark_type(),
-            nullable: true,
-            metadata: BTreeMap::new(),
-        })
-        .collect()
+    super::iceberg_tables::partition_type(&partition_columns(&table.log.metadata))
 }
 
 /// A file's partition values as that struct.
@@ -127,8 +96,8 @@ pub(crate) fn partition_struct(table: &IcebergTable, file: FileId) -> Value {
     let fields = spec.map(|spec| spec.fields.as_slice()).unwrap_or_default();
     let values: BTreeMap<i32, &Scalar> =
         fields.iter().map(|field| field.field_id).zip(table.partition_values(file)).collect();
-    let of = |id: &i32| values.get(id).map_or(Value::NULL, |value| Value::Scalar((*value).clone()));
-    Value::Struct(partition_fields(table).keys().map(of).collect())
+    let of = |id: i32| values.get(&id).map_or(Value::NULL, |value| Value::Scalar((*value).clone()));
+    Value::Struct(partition_columns(&table.log.metadata).into_iter().map(|column| of(column.field_id)).collect())
 }
 
 /// The snapshots, newest first, as entries of a history.

@@ -192,10 +192,11 @@ impl Opened {
     ///
     /// # Errors
     /// Usage for a name that means none.
-    pub(crate) fn metadata_table(&self, kind: &str) -> Result<MetadataTable> {
+    pub(crate) fn metadata_table(&self, session: &Session, store: &Store, kind: &str) -> Result<MetadataTable> {
+        let runtime = session.runtime.handle();
         let found = match self {
             Self::Delta(_) => None,
-            Self::Iceberg(table) => iceberg_tables::table(table, kind),
+            Self::Iceberg(table) => runtime.block_on(iceberg_tables::table(store, table, kind, runtime))?,
         };
         found.ok_or_else(|| {
             Error::usage(format!("there is no metadata table '{kind}' of this table")).class("TABLE_OR_VIEW_NOT_FOUND")
