@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array, new_null_array};
+use arrow::compute::take;
 use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, FieldRef, Fields};
 use arrow::error::ArrowError;
 use lakesmith_core::table::{DataType, Field};
@@ -10,12 +11,15 @@ use lakesmith_core::{Error, Result};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use crate::cast::{self, Cast};
+use crate::initial;
 
 /// How one array of a file becomes one of the table.
 #[derive(Debug, Clone)]
 pub(crate) enum Adapt {
-    /// The file lacks it.
+    /// The file lacks it: NULL.
     Missing,
+    /// The file lacks it, and all of its rows have this one value.
+    Filled(ArrayRef),
     /// A primitive.
     Primitive(Cast),
     /// Fields by index in the file's struct.
@@ -50,7 +54,7 @@ pub(crate) fn plan(targets: &[Field], fields: &[FieldRef], file: &Fields, by_id:
         .map(|(target, field)| {
             let (source, adapt) = match plan_column(target, field.data_type(), file, by_id)? {
                 Some((source, adapt)) => (Some(source), adapt),
-                None => (None, Adapt::Missing),
+                None => (None, absent(target, field.data_type())?),
             };
             Ok(ColumnPlan { source, adapt, field: Arc::clone(field) })
         })
@@ -139,7 +143,7 @@ fn plan_type(target: &DataType, to: &ArrowType, from: &ArrowType, by_id: bool) -
                 .map(|(child, field)| match find(child, file, by_id)? {
                     Some(i) => plan_type(&child.data_type, field.data_type(), file[i].data_type(), by_id)
                         .map(|adapt| (Some(i), adapt)),
-                    None => Ok((None, Adapt::Missing)),
+                    None => Ok((None, absent(child, field.data_type())?)),
                 })
                 .collect::<Result<_>>()
                 .map(Adapt::Struct)
@@ -165,13 +169,32 @@ fn plan_type(target: &DataType, to: &ArrowType, from: &ArrowType, by_id: bool) -
     }
 }
 
+/// What rows have in a column that their file lacks.
+///
+/// # Errors
+/// Corrupt if the table's schema has a value of another type.
+pub(crate) fn absent(target: &Field, to: &ArrowType) -> Result<Adapt> {
+    Ok(initial::of_absent(target, to)?.map_or(Adapt::Missing, Adapt::Filled))
+}
+
+/// The column of rows whose file lacks it.
+///
+/// # Errors
+/// If the value is of another type.
+pub(crate) fn fill(adapt: &Adapt, to: &ArrowType, rows: usize) -> Result<ArrayRef, ArrowError> {
+    match adapt {
+        Adapt::Filled(value) => take(value, &UInt32Array::from(vec![0; rows]), None),
+        _ => Ok(new_null_array(to, rows)),
+    }
+}
+
 /// Adapts an array. Buffers are shared wherever no value changes.
 ///
 /// # Errors
 /// Where a value does not fit, or a required part is null.
 pub(crate) fn apply(adapt: &Adapt, array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, ArrowError> {
     match (adapt, to) {
-        (Adapt::Missing, _) => Ok(new_null_array(to, array.len())),
+        (Adapt::Missing | Adapt::Filled(_), _) => fill(adapt, to, array.len()),
         (Adapt::Primitive(cast), _) => cast::apply(*cast, array, to),
         (Adapt::Struct(parts), ArrowType::Struct(fields)) => {
             let source = array.as_struct();
@@ -179,7 +202,7 @@ pub(crate) fn apply(adapt: &Adapt, array: &ArrayRef, to: &ArrowType) -> Result<A
             for ((index, adapt), field) in parts.iter().zip(fields) {
                 children.push(match index {
                     Some(i) => apply(adapt, source.column(*i), field.data_type())?,
-                    None => new_null_array(field.data_type(), source.len()),
+                    None => fill(adapt, field.data_type(), source.len())?,
                 });
             }
             Ok(Arc::new(StructArray::try_new(fields.clone(), children, source.nulls().cloned())?))

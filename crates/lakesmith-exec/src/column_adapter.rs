@@ -8,7 +8,7 @@ use lakesmith_core::{Error, Result};
 use parquet::file::metadata::FileMetaData;
 
 use crate::adapt::{self, Adapt};
-use crate::calendar;
+use crate::{calendar, initial};
 
 /// How one column of a file becomes the table's.
 #[derive(Debug, Clone)]
@@ -26,6 +26,14 @@ impl ColumnAdapter {
     pub fn plan(field: &Field, to: &ArrowType, file: &Fields, by_id: bool) -> Result<Option<(usize, Self)>> {
         let planned = adapt::plan_column(field, to, file, by_id)?;
         Ok(planned.map(|(source, adapt)| (source, Self { adapt, to: to.clone() })))
+    }
+
+    /// The one value of a column that a file lacks, as an array of one row; `None`: NULL.
+    ///
+    /// # Errors
+    /// Corrupt if the table's schema has a value of another type.
+    pub fn absent(field: &Field, to: &ArrowType) -> Result<Option<ArrayRef>> {
+        initial::of_absent(field, to)
     }
 
     /// The type that comes out.

@@ -134,7 +134,8 @@ impl FilePlan {
             let array = match plan.source {
                 Some(root) => adapt::apply(&plan.adapt, column(root)?, to)
                     .map_err(|e| does_not_fit(e, &self.path).with("column", plan.field.name()))?,
-                None => arrow::array::new_null_array(to, rows),
+                None => adapt::fill(&plan.adapt, to, rows)
+                    .map_err(|e| does_not_fit(e, &self.path).with("column", plan.field.name()))?,
             };
             if self.legacy {
                 calendar::check(array.as_ref(), plan.field.name(), &self.path)?;

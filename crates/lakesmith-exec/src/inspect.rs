@@ -234,7 +234,7 @@ impl<'a> Look<'a> {
                 let to = plan.field.data_type();
                 match plan.source.and_then(|root| roots.binary_search(&root).ok()) {
                     Some(i) => in_file(adapt::apply(&plan.adapt, batch.column(i), to), &self.input.location),
-                    None => Ok(arrow::array::new_null_array(to, batch.num_rows())),
+                    None => in_file(adapt::fill(&plan.adapt, to, batch.num_rows()), &self.input.location),
                 }
             })
             .collect::<Result<_>>()?;

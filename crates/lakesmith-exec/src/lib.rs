@@ -26,6 +26,7 @@ mod failure;
 mod file_plan;
 mod file_read;
 mod footer;
+mod initial;
 mod inspect;
 mod merge;
 mod new_file;

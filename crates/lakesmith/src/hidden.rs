@@ -3,7 +3,7 @@
 //! # Source
 //! Spark "Hidden File Metadata"; Iceberg spec, "Reserved Field IDs".
 
-use lakesmith_core::table::{DataType, Field, FileId, Value};
+use lakesmith_core::table::{DataType, Field, FileId, Scalar, Value};
 
 use crate::Table;
 use crate::format::{Opened, iceberg};
@@ -65,6 +65,14 @@ impl Table {
                 }
                 found
             }
+        }
+    }
+
+    /// Values by field id that columns have in all rows of a file, if the file itself lacks them: those of its partition.
+    pub fn file_constants(&self, file: FileId) -> Vec<(i32, Scalar)> {
+        match self.opened() {
+            Opened::Delta(_) => Vec::new(),
+            Opened::Iceberg(table) => table.constants(file),
         }
     }
 

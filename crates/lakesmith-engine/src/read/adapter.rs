@@ -13,10 +13,12 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion::physical_expr_adapter::{PhysicalExprAdapter, PhysicalExprAdapterFactory};
+use lakesmith::table::{Field, Scalar};
 use lakesmith_exec::{ColumnAdapter, check_calendar};
 
 use super::columns::Columns;
 use super::file_reader::{BYTES, FILE_PATH, LEGACY_CALENDAR};
+use super::scalars::scalar;
 use super::source::FilterFailure;
 
 /// Makes adapters for the files of one table.
@@ -26,7 +28,12 @@ pub(crate) struct TableAdapter {
     pub columns: Arc<Columns>,
     /// Takes what fails inside filters.
     pub failure: FilterFailure,
+    /// Values that columns have in all rows of a file which lacks them, by the file's location.
+    pub constants: Arc<Constants>,
 }
+
+/// Values by field id of files by location.
+pub(crate) type Constants = HashMap<String, Vec<(i32, Scalar)>>;
 
 impl PhysicalExprAdapterFactory for TableAdapter {
     fn create(&self, _table: SchemaRef, file: SchemaRef) -> Result<Arc<dyn PhysicalExprAdapter>> {
@@ -42,9 +49,37 @@ impl PhysicalExprAdapterFactory for TableAdapter {
                 to => ColumnAdapter::plan(field, to, &stored, self.columns.by_id)
                     .map_err(|e| Arc::new(e.with("path", &path))),
             };
+            let plan = match plan {
+                Ok(None) => self.absent(field, arrow.data_type(), &path).map(Plan::Constant),
+                Ok(Some((index, adapter))) => Ok(Plan::Column(index, adapter)),
+                Err(error) => Err(error),
+            };
             plans.insert(arrow.name().clone(), (plan, arrow.data_type().clone()));
         }
         Ok(Arc::new(FileAdapter { plans, file, legacy, path: path.into(), failure: self.failure.clone() }))
+    }
+}
+
+impl TableAdapter {
+    /// What all rows of a file have in a column that it lacks.
+    fn absent(
+        &self,
+        field: &Field,
+        to: &DataType,
+        path: &str,
+    ) -> std::result::Result<ScalarValue, Arc<lakesmith::Error>> {
+        let wrong = |e: lakesmith::Error| Arc::new(e.with("column", &field.name).with("path", path));
+        let constants = self.constants.get(path).map(Vec::as_slice).unwrap_or_default();
+        if let Some((_, value)) = constants.iter().find(|(id, _)| Some(*id) == field.id) {
+            return scalar(value, to)
+                .ok_or_else(|| wrong(lakesmith::Error::corrupt("a partition's value does not fit its column")));
+        }
+        let found = ColumnAdapter::absent(field, to).map_err(wrong)?;
+        let found = match found {
+            Some(array) => ScalarValue::try_from_array(&array, 0),
+            None => ScalarValue::try_from(to),
+        };
+        found.map_err(|e| wrong(lakesmith::Error::internal("a column that files lack has no value").caused_by(e)))
     }
 }
 
@@ -56,11 +91,21 @@ fn with_own_name(field: &FieldRef) -> FieldRef {
     }
 }
 
-type Plan = std::result::Result<Option<(usize, ColumnAdapter)>, Arc<lakesmith::Error>>;
+/// What becomes of a column.
+#[derive(Debug, Clone)]
+enum Plan {
+    /// It is in the file, at this place.
+    Column(usize, ColumnAdapter),
+    /// It is not, and is the same in all rows.
+    Constant(ScalarValue),
+}
+
+/// A column that cannot be read matters only to those who ask for it.
+type Planned = std::result::Result<Plan, Arc<lakesmith::Error>>;
 
 #[derive(Debug)]
 struct FileAdapter {
-    plans: HashMap<String, (Plan, DataType)>,
+    plans: HashMap<String, (Planned, DataType)>,
     file: SchemaRef,
     legacy: bool,
     path: Arc<str>,
@@ -84,8 +129,9 @@ impl FileAdapter {
             return Ok(Arc::new(Column::new_with_schema(column.name(), &self.file)?));
         };
         let plan = plan.as_ref().map_err(|e| DataFusionError::External(Box::new(Arc::clone(e))))?;
-        let Some((index, adapter)) = plan else {
-            return Ok(Arc::new(Literal::new(ScalarValue::try_from(to)?)));
+        let (index, adapter) = match plan {
+            Plan::Column(index, adapter) => (index, adapter),
+            Plan::Constant(value) => return Ok(Arc::new(Literal::new(value.clone()))),
         };
         let field = self.file.field(*index);
         let source: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), *index));

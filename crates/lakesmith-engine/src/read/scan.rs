@@ -14,7 +14,7 @@ use lakesmith::table::{FileId, InputFile};
 use lakesmith::{Error, Location, RowFact, Table};
 use object_store::ObjectMeta;
 
-use super::adapter::TableAdapter;
+use super::adapter::{Constants, TableAdapter};
 use super::columns::Columns;
 use super::file_facts;
 use super::file_reader::FileLocation;
@@ -51,6 +51,11 @@ impl Scan<'_> {
     /// Corrupt if the metadata contradicts itself.
     pub(crate) fn plan(&self) -> Result<Arc<dyn ExecutionPlan>> {
         let inputs = self.table.input_files(self.files).map_err(external)?;
+        let constants = inputs.iter().filter_map(|input| {
+            let constants = self.table.file_constants(input.id);
+            (!constants.is_empty()).then(|| (input.location.clone(), constants))
+        });
+        let constants: Arc<Constants> = Arc::new(constants.collect());
         let files = inputs.into_iter().map(|input| self.file(input)).collect::<Result<Vec<_>, Error>>();
         let files = files.map_err(external)?;
         let options = TableParquetOptions { global: self.parquet.clone(), ..TableParquetOptions::default() };
@@ -60,7 +65,7 @@ impl Scan<'_> {
         let config = FileScanConfigBuilder::new(storage_url()?, Arc::new(source))
             .with_file_groups(groups(files, self.threads))
             .with_statistics(self.statistics.clone())
-            .with_expr_adapter(Some(Arc::new(TableAdapter { columns: Arc::clone(self.columns), failure })))
+            .with_expr_adapter(Some(Arc::new(TableAdapter { columns: Arc::clone(self.columns), failure, constants })))
             .with_limit(self.limit)
             .with_projection_indices(Some(self.projection.clone()))?
             .build();

@@ -15,7 +15,7 @@ use super::tokens::{check_depth, join_suffixes, read_strings};
 const DEPTH_MAX: usize = 200;
 
 /// Formats whose tables are named by path.
-const PATH_FORMATS: [&str; 6] = ["delta", "parquet", "csv", "json", "orc", "text"];
+const PATH_FORMATS: [&str; 7] = ["delta", "iceberg", "parquet", "csv", "json", "orc", "text"];
 
 /// How a plan is to be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use lakesmith::ErrorKind;
 use lakesmith_testkit::iceberg_fixture;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::asking::{ask, ask_in, rows, session};
 
@@ -195,4 +195,60 @@ fn names_lead_to_tables_in_folders_of_a_catalog() {
     assert_eq!(count("lake.iceberg.nobody").unwrap_err().class_name(), "TABLE_OR_VIEW_NOT_FOUND");
     let tables = ask_in(&mut session, "SHOW TABLES IN lake.iceberg").unwrap();
     assert!(tables.rows.len() >= NAMES.len(), "{tables:?}");
+}
+
+/// A table with the files of a golden one and a metadata file of its own.
+fn with_metadata(name: &str, change: impl Fn(&mut Value)) -> (tempfile::TempDir, String) {
+    let newest = facts(name)["current_metadata"].as_str().unwrap().to_owned();
+    let bytes = std::fs::read(iceberg_fixture(name).join("metadata").join(newest)).unwrap();
+    let mut metadata: Value = serde_json::from_slice(&bytes).unwrap();
+    change(&mut metadata);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("metadata")).unwrap();
+    std::fs::write(folder.path().join("metadata/v1.metadata.json"), metadata.to_string()).unwrap();
+    let table = format!("iceberg.`{}`", folder.path().display());
+    (folder, table)
+}
+
+#[test]
+fn a_column_that_files_lack_has_its_initial_default() {
+    let (_folder, table) = with_metadata("v3_dv", |metadata| {
+        let fields = metadata["schemas"][0]["fields"].as_array_mut().unwrap();
+        let later = [("n", "int", json!(7)), ("s", "string", json!("ü")), ("none", "long", Value::Null)];
+        for (id, (name, kind, value)) in (90..).zip(later) {
+            let mut field = json!({"id": id, "name": name, "required": false, "type": kind});
+            if !value.is_null() {
+                field["initial-default"] = value;
+            }
+            fields.push(field);
+        }
+    });
+    let count =
+        |filter: &str| rows(&format!("SELECT count(*), sum(n), min(s), count(none) FROM {table} WHERE {filter}"));
+    assert_eq!(count("true"), ["269|1883|ü|0"]);
+    for filter in ["n = 7", "n IS NOT NULL", "s = 'ü' AND n > 6", "none IS NULL"] {
+        assert_eq!(count(filter), ["269|1883|ü|0"], "{filter}");
+    }
+    for filter in ["n = 8", "n IS NULL", "s <> 'ü'", "none = 1"] {
+        assert_eq!(count(filter), ["0|null|null|0"], "{filter}");
+    }
+}
+
+#[test]
+fn a_column_that_files_lack_is_told_by_their_partition() {
+    // Under another id no file has the column, as in files that were taken over from Hive.
+    let (_folder, table) = with_metadata("part_more", |metadata| {
+        let fields = metadata["schemas"][0]["fields"].as_array_mut().unwrap();
+        fields.iter_mut().find(|field| field["name"] == "k").unwrap()["id"] = json!(500);
+        let specs = metadata["partition-specs"][0]["fields"].as_array_mut().unwrap();
+        specs.iter_mut().find(|field| field["source-id"] == 2).unwrap()["source-id"] = json!(500);
+    });
+    let golden = self::table("part_more");
+    for query in [
+        "SELECT id, k FROM {t} ORDER BY id",
+        "SELECT count(*), sum(id) FROM {t} WHERE k = 3",
+        "SELECT count(*), sum(id) FROM {t} WHERE k IS NULL OR k > 5",
+    ] {
+        assert_eq!(rows(&query.replace("{t}", &table)), rows(&query.replace("{t}", &golden)), "{query}");
+    }
 }

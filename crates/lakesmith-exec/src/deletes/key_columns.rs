@@ -14,7 +14,6 @@ use lakesmith_core::table::{DataType, Field, ReadSpec};
 use lakesmith_core::{Error, Result};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
-use super::initial;
 use crate::adapt::find_by_name;
 use crate::calendar;
 use crate::cast::{self, Cast};
@@ -149,7 +148,7 @@ fn key_type(field: &Field) -> Result<ArrowType> {
 fn source(field: &Field, to: &ArrowType, file: &Fields, holder: Holder<'_>) -> Result<Source> {
     let Some(indexes) = locate(field, file, holder)? else {
         return match holder {
-            Holder::Data(_) => Ok(Source::Constant(with_one_nan(initial::value(field, to)?))),
+            Holder::Data(_) => Ok(Source::Constant(with_one_nan(crate::initial::value(field, to)?))),
             Holder::Deletes => Err(Error::corrupt("an equality delete file lacks a column that it compares")),
         };
     };

@@ -12,7 +12,6 @@
 
 mod budget;
 mod equality;
-mod initial;
 mod key_columns;
 mod key_set;
 mod positions;

@@ -34,8 +34,16 @@ impl Catalog for ServedCatalog {
     }
 
     fn database(&self, name: &str) -> Result<Option<Database>> {
-        let found = self.runtime.block_on(self.catalog.has_namespace(name))?;
-        Ok(found.then(|| Database { name: name.to_owned(), comment: None, location: self.place.clone() }))
+        let found = self.runtime.block_on(async {
+            if self.catalog.has_namespace(name).await? {
+                return Ok(Some(name.to_owned()));
+            }
+            // Statements have names in lower case, servers may have others.
+            let parent = name.rsplit_once('.').map(|(parent, _)| parent);
+            let names = self.catalog.namespaces(parent).await?;
+            super::warehouse::spelled(&names, name).map(Option::<&String>::cloned)
+        })?;
+        Ok(found.map(|name| Database { name, comment: None, location: self.place.clone() }))
     }
 
     fn tables(&self, database: &Database) -> Result<Vec<String>> {
@@ -45,8 +53,19 @@ impl Catalog for ServedCatalog {
     }
 
     fn table(&self, database: &Database, name: &str) -> Result<Option<CatalogTable>> {
-        let found = self.runtime.block_on(self.catalog.table(&database.name, name))?;
-        found.map(|table| of_server(name, table)).transpose()
+        self.runtime.block_on(async {
+            if let Some(table) = self.catalog.table(&database.name, name).await? {
+                return of_server(name, table).map(Some);
+            }
+            let names = self.catalog.tables(&database.name).await?;
+            match super::warehouse::spelled(&names, name)? {
+                Some(spelled) => {
+                    let found = self.catalog.table(&database.name, spelled).await?;
+                    found.map(|table| of_server(spelled, table)).transpose()
+                }
+                None => Ok(None),
+            }
+        })
     }
 }
 

@@ -17,11 +17,11 @@ use crate::cast;
 /// Metadata of a field that holds the value as JSON.
 const INITIAL_DEFAULT: &str = "initial-default";
 
-/// The value as an array of one row and of the type `to`; NULL if the field has none.
+/// The value as an array of one row; NULL if the field has none. Of the type `to`, but for text, which comes as its bytes.
 ///
 /// # Errors
 /// Corrupt if it is no value of the type.
-pub(super) fn value(field: &Field, to: &ArrowType) -> Result<ArrayRef> {
+pub(crate) fn value(field: &Field, to: &ArrowType) -> Result<ArrayRef> {
     let Some(json) = field.metadata.get(INITIAL_DEFAULT) else { return Ok(new_null_array(to, 1)) };
     let wrong = || {
         Error::corrupt(format!(
@@ -53,6 +53,23 @@ pub(super) fn value(field: &Field, to: &ArrowType) -> Result<ArrayRef> {
     let array = cast_with_options(&text, parsed, &options).map_err(|e| wrong().caused_by(e))?;
     let cast = cast::plan(parsed, to).ok_or_else(wrong)?;
     cast::apply(cast, &array, to).map_err(|e| wrong().caused_by(e))
+}
+
+/// The same of the type `to` in any case; `None` if the field has none.
+///
+/// # Errors
+/// As [`value`].
+pub(crate) fn of_absent(field: &Field, to: &ArrowType) -> Result<Option<ArrayRef>> {
+    if !field.metadata.contains_key(INITIAL_DEFAULT) {
+        return Ok(None);
+    }
+    let found = value(field, to)?;
+    if found.data_type() == to {
+        return Ok(Some(found));
+    }
+    let wrong =
+        |e| Error::corrupt("the initial default of a column is no text").with("column", &field.name).caused_by(e);
+    cast_with_options(&found, to, &CastOptions { safe: false, ..CastOptions::default() }).map(Some).map_err(wrong)
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
