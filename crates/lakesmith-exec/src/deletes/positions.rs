@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType as ArrowType, Int64Type};
 use lakesmith_core::table::{DataType, DeleteFile, DeletionVector, Field};
-use lakesmith_core::{Error, Result};
+use lakesmith_core::{Error, ErrorKind, Result};
 use lakesmith_storage::Location;
 
 use super::budget::Budget;
@@ -180,7 +180,7 @@ impl Rows<'_> {
         while start < positions.len() {
             let path = paths.value(start);
             let end = (start + 1..positions.len()).find(|row| paths.value(*row) != path).unwrap_or(positions.len());
-            if let Some(number) = self.number(path) {
+            if let Some(number) = self.number(path)? {
                 let run = &positions[start..end];
                 if let Some(negative) = run.iter().find(|position| **position < 0) {
                     return Err(broken(self.file, &format!("a position delete file holds the position {negative}"))
@@ -196,12 +196,25 @@ impl Rows<'_> {
     }
 
     /// The number of the vector for a path; `None` for a data file that is not asked for.
-    fn number(&mut self, path: &str) -> Option<usize> {
+    ///
+    /// # Errors
+    /// Corrupt if it can't be told which data file is meant: its rows would come back.
+    fn number(&mut self, path: &str) -> Result<Option<usize>> {
         if let Some(known) = self.spellings.get(path) {
-            return *known;
+            return Ok(*known);
         }
-        // What is no location is none of a data file that can be opened.
-        let canonical = Location::from_unencoded(path).ok().map(|location| location.to_string());
+        let unclear = || {
+            broken(self.file, "a position delete file names a data file by a path that does not tell its storage")
+                .with("data file", path)
+        };
+        let canonical = match Location::from_unencoded(path) {
+            // On other storages a path without a scheme may mean theirs, or the local one.
+            Ok(_) if path.starts_with('/') && !self.file.path.starts_with("file://") => return Err(unclear()),
+            Ok(location) => Some(location.to_string()),
+            // No data file on a storage that is not known can be opened.
+            Err(error) if error.kind() == ErrorKind::Unsupported => None,
+            Err(error) => return Err(unclear().caused_by(error)),
+        };
         let asked = canonical.filter(|canonical| self.only.is_none_or(|only| only == canonical));
         let number = asked.map(|canonical| {
             self.bytes += canonical.len() + ENTRY_BYTES;
@@ -212,7 +225,7 @@ impl Rows<'_> {
         });
         self.bytes += path.len() + ENTRY_BYTES / 2;
         self.spellings.insert(path.to_owned(), number);
-        number
+        Ok(number)
     }
 
     fn fit(&mut self, room: usize) -> bool {

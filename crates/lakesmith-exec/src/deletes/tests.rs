@@ -118,7 +118,6 @@ fn position_deletes_are_found_by_any_spelling_of_the_path() {
         (format!("file:///{key}//d/a.parquet"), 7),
         (format!("file:/{key}/d/b c.parquet"), 3),
         ("hdfs://elsewhere/d/a.parquet".to_owned(), 4),
-        ("?".to_owned(), 5),
     ];
     let plain = batch(&[("v", None, longs(0..10))]);
     for (ids, memory) in [(true, 64 << 20), (false, 64 << 20), (true, 0)] {
@@ -134,6 +133,17 @@ fn position_deletes_are_found_by_any_spelling_of_the_path() {
         }
         assert_eq!(deletes.held_bytes() > 0, memory > 0);
     }
+}
+
+#[test]
+fn a_path_that_does_not_tell_its_storage_is_not_passed_over() {
+    let folder = Folder::new();
+    let naming = naming(&[("d/a.parquet".to_owned(), 5)], true);
+    let delete = folder.delete_file("1.parquet", &naming, DeleteContent::Positions);
+    let file = folder.data("d/a.parquet", &batch(&[("v", None, longs(0..10))]), vec![delete]);
+    let error = folder.deletes(64 << 20).positions(&file, &ReadSpec::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert_eq!(error.context_value("data file"), Some("d/a.parquet"));
 }
 
 #[test]

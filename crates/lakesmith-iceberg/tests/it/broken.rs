@@ -24,7 +24,8 @@ async fn a_newer_format_is_refused_by_its_number() {
 
 #[tokio::test]
 async fn metadata_that_contradicts_itself_is_corrupt() {
-    let changes: [(&str, fn(&mut Value)); 6] = [
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 6] = [
         ("no current schema", |metadata| metadata["current-schema-id"] = json!(9)),
         ("no default spec", |metadata| metadata["default-spec-id"] = json!(9)),
         ("no current snapshot", |metadata| metadata["current-snapshot-id"] = json!(9)),
